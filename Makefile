@@ -168,7 +168,7 @@ ROUNDS = 100
 
 grading:
 	REPERTOIRE_GRADING_ROUNDS=$(ROUNDS) cargo test -p repertoire-courses --test graders corpus::
-	REPERTOIRE_GRADING_ROUNDS=$(ROUNDS) cargo test --lib known_solutions_about_configs
+	REPERTOIRE_GRADING_ROUNDS=$(ROUNDS) cargo test -p repertoire-server --lib known_solutions_about_configs
 
 # Does a test notice when the code is wrong? What differs from BASE is changed in many
 # small ways; with `MUTANTS='--package repertoire-store'` all of that. See CONTRIBUTING.md.

@@ -1,7 +1,8 @@
 //! Compiles the contract: Rust types, services, the descriptor set with its
 //! comments, and the code that checks requests against their validation rules.
 //!
-//! `protox` reads the `.proto` files, so no `protoc` is needed.
+//! `protox` reads the `.proto` files, so no `protoc` is needed. Cargo runs this in
+//! `crates/faces/contract`, the package that is made of it.
 
 #[path = "build/access.rs"]
 mod access;
@@ -14,7 +15,9 @@ use std::{env, fs};
 use access::{Access, item_of};
 use prost_reflect::{Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, Value};
 
-/// Where the contract is, below `proto`: every file there is a part of it.
+/// Where the `.proto` files are.
+const PROTO: &str = "../../../proto";
+/// Where the contract is, below them: every file there is a part of it.
 const CONTRACT: &str = "repertoire/v1";
 /// The files that come first, in the order in which agents and documents see their rpcs.
 /// A new file needs no place here: it comes after them.
@@ -28,11 +31,10 @@ const FIRST: [&str; 5] = [
 const PACKAGE: &str = "repertoire.v1";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo:rerun-if-changed=proto");
-    println!("cargo:rerun-if-changed=skills");
+    println!("cargo:rerun-if-changed={PROTO}");
     let out = PathBuf::from(env::var("OUT_DIR")?);
 
-    let mut compiler = protox::Compiler::new(["proto"])?;
+    let mut compiler = protox::Compiler::new([PROTO])?;
     compiler
         .include_source_info(true)
         .include_imports(true)
@@ -44,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .bytes(".repertoire.v1")
         // The same answer in the same order, whenever it is asked for.
         .btree_map(".repertoire.v1")
-        .codec_path("crate::contract::CheckedCodec")
+        .codec_path("crate::CheckedCodec")
         .compile_fds(compiler.file_descriptor_set())?;
 
     let pool = DescriptorPool::decode(descriptors.as_slice())?;
@@ -57,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The files of the contract: the first ones, then the others by name.
 fn files() -> std::io::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(PathBuf::from("proto").join(CONTRACT))?;
+    let entries = fs::read_dir(PathBuf::from(PROTO).join(CONTRACT))?;
     let names = entries.map(|entry| Ok(entry?.file_name()));
     let mut names = names.collect::<std::io::Result<Vec<_>>>()?;
     names.sort_by_cached_key(|name| {

@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 use composition::{
     Asked, Composition, Error, Library, Member, SetQuery, ToolPolicy, compose, resolve,
 };
+use contract::v1;
 use jiff::Timestamp;
 use model::{
     ComposabilityRule, ComposabilityRuleType, Digest, FilePath, Principal, Reference, Skill,
     SkillId, SystemClock, Version, VersionNumber,
 };
 use registry::{Bundle, Caller, Registry, Release};
-use repertoire::contract::v1;
 use search::SearchIndex;
 use serde_json::json;
 use store::{Options, Store};

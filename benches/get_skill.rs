@@ -10,7 +10,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use repertoire::contract::v1;
+use contract::v1;
 use serde_json::json;
 use support::load::{CALLS, CONNECTIONS, CONSTANT, Call, connect, constant, round};
 use support::process::{Server, pin};

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use contract::v1;
+use contract::v1::publish_skills_response::Result as Item;
 use futures_util::StreamExt as _;
-use repertoire::contract::v1;
-use repertoire::contract::v1::publish_skills_response::Result as Item;
 use support::corpus::Corpus;
 use support::process::{Server, allocated};
 use support::{Bar, against, figure, mib};

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use contract::v1;
+use contract::v1::learning_client::LearningClient;
+use contract::v1::lookup_client::LookupClient;
 use futures_util::future::join_all;
-use repertoire::contract::v1;
-use repertoire::contract::v1::learning_client::LearningClient;
-use repertoire::contract::v1::lookup_client::LookupClient;
 use support::process::Server;
 use support::{Bar, against, figure, median, quantile, quick};
 use tonic::transport::Channel;

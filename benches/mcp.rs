@@ -24,17 +24,17 @@ use std::time::{Duration, Instant};
 
 use axum::serve::ListenerExt as _;
 use client::{Caller, WAYS, Way, answer};
+use contract::v1;
+use contract::v1::lookup_client::LookupClient;
 use gateway::{Context, Gateway, ToolAnswer};
 use mcp_transport::{Sessions, http_service};
-use repertoire::contract::v1;
-use repertoire::contract::v1::lookup_client::LookupClient;
-use repertoire::server::{Config, Domain, Limits, Settings};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::Map;
+use server::{Config, Domain, Limits, Settings};
 use support::process::{Server, pin, thread_time};
 use support::{against, figure, median, micros, sample};
 use tokio::net::TcpListener;
@@ -242,10 +242,7 @@ async fn gateway(data: &Path) {
         .expect("an empty data directory");
     let transport = domain.transport(&Limits::default());
     sample::publish(transport.clone()).await;
-    let gateway = Gateway::new(
-        repertoire::contract::load().expect("the contract"),
-        transport.clone(),
-    );
+    let gateway = Gateway::new(contract::load().expect("the contract"), transport.clone());
     let mut methods = gateway.contract().methods().iter();
     let method = methods.find(|method| method.name == "GetSkill");
     let method = Arc::clone(method.expect("GetSkill"));

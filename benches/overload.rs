@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
+use contract::v1;
 use futures_util::{StreamExt as _, stream};
 use h2::client::SendRequest;
 use prost::Message;
-use repertoire::contract::v1;
 use support::corpus::Corpus;
 use support::load::connect;
 use support::process::{Server, pin};

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use repertoire::contract::v1;
+use contract::v1;
 use support::process::Server;
 use support::{Bar, against, figure, mib, quick};
 use tonic::transport::Channel;

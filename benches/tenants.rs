@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use contract::v1;
 use h2::client::SendRequest;
-use repertoire::contract::v1;
 use support::load::{Call, connect};
 use support::process::{Server, pin};
 use support::{Bar, against, figure, median, micros, quantile, quick, sample, signed};

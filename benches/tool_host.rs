@@ -17,12 +17,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use contract::v1;
+use contract::v1::attach_request::Message as Says;
+use contract::v1::attach_response::Message as Told;
 use futures_util::future::join_all;
 use prost_types::value::Kind;
 use prost_types::{Struct, Value};
-use repertoire::contract::v1;
-use repertoire::contract::v1::attach_request::Message as Says;
-use repertoire::contract::v1::attach_response::Message as Told;
 use support::load::{self, Call, constant};
 use support::process::{Server, pin};
 use support::{Bar, against, figure, median, micros, quantile, sample};

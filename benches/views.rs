@@ -15,11 +15,11 @@ mod support;
 use std::time::Instant;
 
 use bytes::Bytes;
+use contract::v1;
+use contract::v1::access_client::AccessClient;
+use contract::v1::registry_client::RegistryClient;
 use futures_util::{StreamExt as _, stream};
 use h2::client::SendRequest;
-use repertoire::contract::v1;
-use repertoire::contract::v1::access_client::AccessClient;
-use repertoire::contract::v1::registry_client::RegistryClient;
 use support::corpus::Corpus;
 use support::load::{Call, connect};
 use support::process::pin;

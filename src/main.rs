@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use repertoire::cli::{Cli, run};
-use repertoire::server::learning;
+use cli::{Cli, run};
+use server::learning;
 
 /// glibc keeps what many threads once needed: after importing thousands of real skills it
 /// held three times the memory of jemalloc, whose settings are in `.cargo/config.toml`

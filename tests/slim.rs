@@ -17,8 +17,8 @@ mod support;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use repertoire::contract::v1;
-use repertoire::contract::v1::learning_client::LearningClient;
+use contract::v1;
+use contract::v1::learning_client::LearningClient;
 use rmcp::ServiceExt as _;
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Value, json};

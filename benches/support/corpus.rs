@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bytes::Bytes;
+use contract::v1;
 use model::FilePath;
 use registry::Bundle;
-use repertoire::contract::v1;
 
 use super::Random;
 

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use contract::v1;
 use prost::Message as _;
-use repertoire::contract::v1;
 use tonic::body::Body;
 use tonic::client::GrpcService;
 use tonic::transport::Channel;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use repertoire::contract::v1;
-use repertoire::contract::v1::access_client::AccessClient;
+use contract::v1;
+use contract::v1::access_client::AccessClient;
 use tonic::transport::Channel;
 
 use super::process::Server;
@@ -16,7 +16,7 @@ pub async fn server(folder: &Path, config: &str) -> (Server, Channel) {
     let (data, file) = (folder.join("data"), folder.join("config.yaml"));
     std::fs::write(&file, config).expect("a file");
     let server = Server::repertoire_with(&data, &["--config".as_ref(), file.as_os_str()]);
-    let local = repertoire::server::connect_local(&data).await;
+    let local = server::connect_local(&data).await;
     (server, local.expect("the socket"))
 }
 

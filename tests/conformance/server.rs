@@ -18,9 +18,9 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use gateway::Gateway;
+use mcp::McpServer;
 use mcp_transport::{Sessions, http_service};
-use repertoire::mcp::McpServer;
-use repertoire::server::{Config, Domain, Settings};
+use server::{Config, Domain, Settings};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let domain = Domain::open(&settings).await?;
 
     let transport = domain.transport(&settings.limits);
-    let gateway = Gateway::new(repertoire::contract::load()?, transport.clone());
+    let gateway = Gateway::new(contract::load()?, transport.clone());
     let make = McpServer::new(gateway, transport)
         .handlers(None)
         .ok_or("the contract has no tools")?;
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let stop = CancellationToken::new();
     let service = http_service(handler, sessions, stop.clone());
     let routes = axum::Router::new().route_service("/mcp", service);
-    let routes = repertoire::server::guard(settings.web, routes);
+    let routes = server::guard(settings.web, routes);
 
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     eprintln!("listening on http://{}", listener.local_addr()?);

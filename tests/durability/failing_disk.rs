@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use repertoire::contract::v1;
-use repertoire::server::{Config, LogFormat, Server, Settings, Telemetry};
+use contract::v1;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use server::{Config, LogFormat, Server, Settings, Telemetry};
 use store::FileSync;
 use tempfile::TempDir;
 use tonic_health::pb::HealthCheckRequest;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use contract::v1;
 use model::seal_token;
-use repertoire::contract::v1;
 use tempfile::TempDir;
 
 use crate::harness::client::{Client, read_everything, read_skill};

@@ -11,11 +11,11 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
+use contract::v1::admin_client::AdminClient;
+use contract::v1::{GetStatusRequest, LeaveRequest};
 use gateway::Refusal;
-use repertoire::contract::v1::admin_client::AdminClient;
-use repertoire::contract::v1::{GetStatusRequest, LeaveRequest};
-use repertoire::server::connect_local;
 use serde_json::json;
+use server::connect_local;
 use window::{LIMIT, MCP, Place, Window, has, kill, killed, lives, until};
 
 use crate::harness::{Server, run};

@@ -28,7 +28,7 @@ PROVOKED, DONE = set(), []
 NOT_PROVOKED = {
     "error: The server cannot write to its disk [STORE_UNAVAILABLE]": "crates/storage/store/src/failure.rs",
     "error: The server that has the data directory open (version 0.2.0, process 4711) speaks another contract than this "
-    "window: they are of different builds [CONTRACT_DIFFERS]": "src/server/window.rs",
+    "window: they are of different builds [CONTRACT_DIFFERS]": "crates/app/server/src/window.rs",
 }
 
 

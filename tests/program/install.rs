@@ -7,7 +7,7 @@ mod tools;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use repertoire::contract::v1;
+use contract::v1;
 
 use crate::support::{file, skill};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use clap::CommandFactory as _;
-use repertoire::cli::Cli;
+use cli::Cli;
 use tempfile::TempDir;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_repertoire");

@@ -10,6 +10,9 @@ use std::process::Output;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use contract::v1;
+use contract::v1::access_client::AccessClient;
+use contract::v1::registry_client::RegistryClient;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::TokioIo;
@@ -17,9 +20,6 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     SanType,
 };
-use repertoire::contract::v1;
-use repertoire::contract::v1::access_client::AccessClient;
-use repertoire::contract::v1::registry_client::RegistryClient;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -7,9 +7,9 @@ mod rules;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use contract::FILE_DESCRIPTOR_SET;
 use model::Code;
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
-use repertoire::contract::FILE_DESCRIPTOR_SET;
 use serde_json::{Value, json};
 
 use crate::support;
@@ -56,7 +56,7 @@ fn fields(message: &MessageDescriptor, out: &mut String) {
 
 #[test]
 fn tools_keep_their_names_and_schemas() {
-    let contract = repertoire::contract::load().expect("the contract");
+    let contract = contract::load().expect("the contract");
     let mut sets = serde_json::Map::new();
     for set in contract.toolsets().keys() {
         let tools = contract.tools(Some(set));
@@ -209,7 +209,7 @@ fn every_unary_rpc_has_a_route_and_every_route_one_rpc() {
 
 #[test]
 fn the_openapi_document_keeps_its_form() {
-    let contract = repertoire::contract::load().expect("a contract");
+    let contract = contract::load().expect("a contract");
     let document = serde_json::to_string_pretty(&contract.openapi()).expect("JSON");
     check("tests/golden/openapi.json", &(document + "\n"));
 }
@@ -237,9 +237,7 @@ fn longest(parameter: &Value) -> u64 {
 
 #[test]
 fn whatever_the_query_of_a_route_may_hold_fits_into_a_uri() {
-    let document = repertoire::contract::load()
-        .expect("the contract")
-        .openapi();
+    let document = contract::load().expect("the contract").openapi();
     let mut too_long = Vec::new();
     let paths = document["paths"].as_object().expect("paths");
     for (path, operations) in paths {
@@ -267,7 +265,7 @@ fn the_page_of_errors_lists_every_code() {
          | code | number | gRPC status | what it means |\n|---|---|---|---|\n",
     );
     for code in Code::ALL {
-        let status = repertoire::contract::status(model::Failure::new(*code, "x")).code();
+        let status = contract::status(model::Failure::new(*code, "x")).code();
         writeln!(
             out,
             "| `{}` | {} | {status:?} | {} |",
@@ -291,7 +289,7 @@ fn the_page_of_access_lists_what_each_call_needs() {
         .map(|(above, table)| (format!("{above}{TABLE}"), table))
         .expect("a table");
     out.push_str("| call | action | done to | recorded | tools |\n|---|---|---|---|---|\n");
-    let contract = repertoire::contract::load().expect("the contract");
+    let contract = contract::load().expect("the contract");
     for method in contract.methods() {
         let tools = method.tool_names().map(|name| format!("`{name}`"));
         let mut tools: Vec<_> = tools.collect();
@@ -302,7 +300,7 @@ fn the_page_of_access_lists_what_each_call_needs() {
             field => format!("`{field}`"),
         };
         let path = format!("/repertoire.v1.{}/{}", method.service, method.name);
-        let recorded = if repertoire::contract::is_recorded(&path) {
+        let recorded = if contract::is_recorded(&path) {
             "yes"
         } else {
             ""

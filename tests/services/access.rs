@@ -10,13 +10,13 @@ mod workers;
 
 use std::process::Output;
 
+use contract::v1;
+use contract::v1::access_client::AccessClient;
+use contract::v1::admin_client::AdminClient;
+use contract::v1::registry_client::RegistryClient;
 use futures_util::StreamExt as _;
 use gateway::Transport;
 use http::Request;
-use repertoire::contract::v1;
-use repertoire::contract::v1::access_client::AccessClient;
-use repertoire::contract::v1::admin_client::AdminClient;
-use repertoire::contract::v1::registry_client::RegistryClient;
 use serde_json::{Value, json};
 use tonic::Streaming;
 use tower::ServiceExt as _;

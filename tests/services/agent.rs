@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use contract::v1::PublishSkillRequest;
 use gateway::Gateway;
-use repertoire::contract::v1::PublishSkillRequest;
-use repertoire::mcp::McpServer;
+use mcp::McpServer;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock};
 use rmcp::service::{NotificationContext, RoleClient, RunningService};
 use rmcp::{ClientHandler, ServiceExt as _};
@@ -64,7 +64,7 @@ type Client = RunningService<RoleClient, Told>;
 
 async fn client(world: &World, toolset: Option<&str>) -> Client {
     let transport = world.transport.clone();
-    let contract = repertoire::contract::load().expect("the contract");
+    let contract = contract::load().expect("the contract");
     let face = McpServer::new(Gateway::new(contract, transport.clone()), transport);
     let handler = face.handlers(toolset).expect("a toolset")();
     let (ours, theirs) = tokio::io::duplex(1 << 20);

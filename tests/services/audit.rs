@@ -7,10 +7,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Output;
 
-use repertoire::contract;
-use repertoire::contract::v1;
-use repertoire::contract::v1::audit_client::AuditClient;
-use repertoire::contract::v1::registry_client::RegistryClient;
+use contract::v1;
+use contract::v1::audit_client::AuditClient;
+use contract::v1::registry_client::RegistryClient;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
+use contract::{FILE_DESCRIPTOR_SET, v1};
 use gateway::Transport;
 use http_body_util::{BodyExt as _, Full};
 use prost::Message as _;
 use prost_reflect::{
     DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value,
 };
-use repertoire::contract::{FILE_DESCRIPTOR_SET, v1};
 use serde_json::{Value as Json, json};
 use tonic::body::Body;
 use tower::ServiceExt as _;

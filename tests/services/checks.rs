@@ -1,8 +1,8 @@
 //! Conflicts, budgets and audits of skills, with what is installed: over the services, and as
 //! the tools of `discovery-core`.
 
+use contract::v1;
 use gateway::Transport;
-use repertoire::contract::v1;
 use serde_json::{Value as Json, json};
 use tonic::Code;
 use v1::composition_client::CompositionClient;

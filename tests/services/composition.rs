@@ -7,9 +7,9 @@ mod requirements;
 mod selection;
 mod spawn;
 
+use contract::v1;
+use contract::v1::composition_client::CompositionClient;
 use gateway::Transport;
-use repertoire::contract::v1;
-use repertoire::contract::v1::composition_client::CompositionClient;
 use serde_json::Value;
 use tonic::Status;
 use tonic_types::StatusExt as _;

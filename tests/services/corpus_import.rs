@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use contract::v1;
 use model::Digest;
-use repertoire::contract::v1;
 use serde_json::Value;
 
 use crate::support::{Server, corpus};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
+use contract::v1;
 use model::Digest;
-use repertoire::contract::v1;
 use serde_json::{Value, json};
 
 use crate::support::web::{Answer, ask, get};

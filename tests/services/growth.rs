@@ -11,10 +11,10 @@ use bytes::{Buf as _, Bytes};
 use futures_util::stream;
 use gateway::{Contract, Gateway, ToolAnswer, Transport, TransportError};
 use http::{Request, Response};
+use mcp::McpServer;
 use prost::Message as _;
 use prost_reflect::prost_types::MethodDescriptorProto;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, Value};
-use repertoire::mcp::McpServer;
 use rmcp::model::{CallToolRequestParams, ProgressNotificationParam};
 use rmcp::service::{NotificationContext, RoleClient};
 use rmcp::{ClientHandler, ServiceExt as _};
@@ -302,7 +302,7 @@ async fn a_long_stream_keeps_its_end_and_says_what_it_left_out() {
 async fn rest(verb: &str, path: &str, body: &str) -> (u16, String, String) {
     let stop = tokio_util::sync::CancellationToken::new();
     let (_, writable) = tokio::sync::watch::channel(true);
-    let router = repertoire::http::router(&gateway(), stop, writable);
+    let router = rest::router(&gateway(), stop, writable);
     let router = router.expect("routes");
     let request = Request::builder().method(verb).uri(path);
     let request = if body.is_empty() {
@@ -379,7 +379,7 @@ async fn a_new_rpc_is_in_the_openapi_document() {
 
 #[test]
 fn a_new_service_is_known_by_its_descriptors() {
-    let services = repertoire::contract::services(&descriptors());
+    let services = contract::services(&descriptors());
     let growth = services
         .iter()
         .find(|service| service.name == "growth.v1.Growth");
@@ -417,7 +417,7 @@ fn snake(name: &str) -> String {
 #[test]
 fn the_files_that_list_rpcs_are_those_that_contributing_names() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let services = repertoire::contract::own_services();
+    let services = contract::own_services();
     let many = services
         .iter()
         .filter(|service| service.methods.len() >= MANY);

@@ -6,7 +6,7 @@ mod refusals;
 mod streams;
 
 use base64::Engine as _;
-use repertoire::contract::v1;
+use contract::v1;
 use serde_json::{Value, json};
 
 use crate::support::Server;
@@ -163,7 +163,7 @@ async fn an_id_is_three_segments_or_one_with_encoded_slashes_or_a_short_name() {
 
 /// The JSON of the gateway for what gRPC answers.
 fn as_json(name: &str, message: &impl prost::Message) -> Value {
-    let contract = repertoire::contract::load().expect("a contract");
+    let contract = contract::load().expect("a contract");
     contract.json(name, message).expect("JSON")
 }
 

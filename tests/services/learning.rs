@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use contract::v1::learning_client::LearningClient;
 use futures_util::StreamExt as _;
-use repertoire::contract::v1::learning_client::LearningClient;
 
-use repertoire::contract::v1;
+use contract::v1;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tonic::transport::Channel;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use gateway::Gateway;
-use repertoire::mcp::McpServer;
+use mcp::McpServer;
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, GetPromptRequestParams, ReadResourceRequestParams,
     Reference, ResourceContents,
@@ -25,7 +25,7 @@ impl World {
     async fn new() -> Self {
         let services = support::World::new().await;
         let transport = services.transport.clone();
-        let contract = repertoire::contract::load().expect("the contract");
+        let contract = contract::load().expect("the contract");
         let face = McpServer::new(Gateway::new(contract, transport.clone()), transport);
         let handler = face.handlers(Some("skills")).expect("a toolset")();
         let (ours, theirs) = tokio::io::duplex(1 << 20);

@@ -3,8 +3,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use repertoire::contract::v1;
-use repertoire::contract::v1::registry_client::RegistryClient;
+use contract::v1;
+use contract::v1::registry_client::RegistryClient;
 use serde_json::{Value, json};
 use tonic::Request;
 

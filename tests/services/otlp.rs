@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use contract::v1::GetSkillRequest;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
 use opentelemetry_proto::tonic::metrics::v1::{Metric, NumberDataPoint};
-use repertoire::contract::v1::GetSkillRequest;
 use tonic::Request;
 
 use collector::{Collector, Export, said, text};

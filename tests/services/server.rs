@@ -3,8 +3,8 @@
 use std::io::{BufRead as _, BufReader};
 use std::time::Duration;
 
-use repertoire::contract::v1;
-use repertoire::contract::v1::lookup_client::LookupClient;
+use contract::v1;
+use contract::v1::lookup_client::LookupClient;
 use tempfile::TempDir;
 use tonic::{Code, Request};
 use tonic_types::StatusExt as _;

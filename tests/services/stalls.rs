@@ -10,8 +10,8 @@ mod stalled;
 
 use std::time::{Duration, Instant};
 
-use repertoire::contract::v1;
-use repertoire::contract::v1::lookup_client::LookupClient;
+use contract::v1;
+use contract::v1::lookup_client::LookupClient;
 use stalled::{Stage, Stalled, Target, gauge, memory_kib, stall, targets};
 use tonic::transport::Channel;
 
@@ -185,7 +185,7 @@ async fn a_silent_connection_is_closed_and_so_is_one_that_never_ends_its_preface
 
 #[tokio::test]
 async fn an_address_has_its_share_of_streams_and_workers_have_a_reserve() {
-    use repertoire::contract::v1::tool_host_client::ToolHostClient;
+    use contract::v1::tool_host_client::ToolHostClient;
     let config = "limits:\n  streams: 4\ntools:\n  workers:\n  \
         - {name: w, token: a-token-of-a-worker-that-is-long-enough, skills: [a/*]}\n";
     let server = Server::with(&[], config);

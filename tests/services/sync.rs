@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use repertoire::contract::v1;
+use contract::v1;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

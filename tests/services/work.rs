@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use contract::v1;
+use contract::v1::attach_request::Message as Says;
 use futures_util::{StreamExt as _, stream};
-use repertoire::contract::v1;
-use repertoire::contract::v1::attach_request::Message as Says;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Code, Request, Status};

@@ -19,11 +19,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use contract::v1;
+use contract::v1::lookup_client::LookupClient;
+use contract::v1::registry_client::RegistryClient;
 use gateway::Transport;
-use repertoire::contract::v1;
-use repertoire::contract::v1::lookup_client::LookupClient;
-use repertoire::contract::v1::registry_client::RegistryClient;
-use repertoire::server::{Config, Domain, Settings};
+use server::{Config, Domain, Settings};
 use tempfile::TempDir;
 use tonic::transport::Channel;
 use tonic_types::StatusExt as _;
@@ -137,7 +137,7 @@ impl Server {
 
     /// As whoever has the data directory reaches it, through the socket in it.
     pub async fn local_registry(&self) -> RegistryClient<Channel> {
-        let channel = repertoire::server::connect_local(&self.data).await;
+        let channel = server::connect_local(&self.data).await;
         RegistryClient::new(channel.expect("a connection"))
     }
 

@@ -124,8 +124,7 @@ fn filled(path: &str) -> String {
 }
 
 fn rpcs() -> Vec<Target> {
-    let mut pool =
-        DescriptorPool::decode(repertoire::contract::FILE_DESCRIPTOR_SET).expect("the contract");
+    let mut pool = DescriptorPool::decode(contract::FILE_DESCRIPTOR_SET).expect("the contract");
     for more in [
         tonic_health::pb::FILE_DESCRIPTOR_SET,
         tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use contract::v1;
 use model::{SystemClock, VersionNumber};
 use registry::Registry;
-use repertoire::contract::v1;
 use store::{Options, Store};
 use tonic::Code;
 

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::v1;
+use contract::v1::lookup_client::LookupClient;
+use contract::v1::registry_client::RegistryClient;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use model::{open_token, seal_token};
-use repertoire::contract::v1;
-use repertoire::contract::v1::lookup_client::LookupClient;
-use repertoire::contract::v1::registry_client::RegistryClient;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 use tonic_types::StatusExt as _;

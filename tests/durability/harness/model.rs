@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use contract::v1;
 use model::{Digest, FilePath, bundle_digest};
-use repertoire::contract::v1;
 use semver::Version;
 
 use super::Dice;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use repertoire::contract::v1;
+use contract::v1;
 use semver::Version;
 
 use super::COMMON;

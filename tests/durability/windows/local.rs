@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use repertoire::contract::v1::ListSkillsRequest;
-use repertoire::contract::v1::lookup_client::LookupClient;
+use contract::v1::ListSkillsRequest;
+use contract::v1::lookup_client::LookupClient;
 use serde_json::{Value as Json, json};
 
 use super::window::{LIMIT, Place, Window, until};

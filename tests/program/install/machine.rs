@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
 
-use repertoire::contract::v1;
+use contract::v1;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -2,14 +2,14 @@
 
 mod refusals;
 
+use contract::v1;
+use contract::v1::composition_client::CompositionClient;
 use gateway::{Gateway, Transport};
-use repertoire::contract::v1;
-use repertoire::contract::v1::composition_client::CompositionClient;
-use repertoire::mcp::McpServer;
-use repertoire::server::{Config, Domain, Settings};
+use mcp::McpServer;
 use rmcp::ServiceExt as _;
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Value, json};
+use server::{Config, Domain, Settings};
 use tempfile::TempDir;
 
 use super::{names, refunds, versioned};
@@ -21,7 +21,7 @@ const MEMORY: &str = "github/anthropics/claude-code-memory";
 /// without what differs each time.
 async fn tool(world: &World, name: &str, arguments: Value) -> Value {
     let transport = world.transport.clone();
-    let contract = repertoire::contract::load().expect("the contract");
+    let contract = contract::load().expect("the contract");
     let face = McpServer::new(Gateway::new(contract, transport.clone()), transport);
     let handler = face.handlers(Some("discovery-core")).expect("a toolset")();
     let (ours, theirs) = tokio::io::duplex(1 << 20);

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use contract::v1;
+use contract::v1::registry_client::RegistryClient;
 use http::Request;
-use repertoire::contract::v1;
-use repertoire::contract::v1::registry_client::RegistryClient;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use contract::FILE_DESCRIPTOR_SET;
 use gateway::{Contract, Method, RouteBody, Tool};
 use prost_reflect::{
     DescriptorPool, DynamicMessage, EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor, Value,
 };
-use repertoire::contract::FILE_DESCRIPTOR_SET;
 use serde_json::{Map, Value as Json};
 
 use super::check;
@@ -60,7 +60,7 @@ impl Reference {
             }
         }
         Self {
-            contract: repertoire::contract::load().expect("the contract"),
+            contract: contract::load().expect("the contract"),
             pool,
             comments,
         }

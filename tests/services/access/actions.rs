@@ -137,7 +137,7 @@ async fn every_call_over_grpc_wants_its_action_from_every_kind_of_caller() {
     let issuer = Issuer::start().await;
     let server = Server::with(&[], &with_issuer(&issuer));
     for who in everybody(&server, &issuer) {
-        let contract = repertoire::contract::load().expect("the contract");
+        let contract = contract::load().expect("the contract");
         let gateway = Gateway::new(contract, transport(&server, &who.token).await);
         for method in gateway.contract().methods().to_vec() {
             // What looks after a server is on its socket alone; a caller's stream is below.
@@ -188,7 +188,7 @@ fn path(template: &str, body: &mut Map<String, Value>) -> String {
 async fn every_route_and_every_tool_wants_the_action_of_its_call() {
     let issuer = Issuer::start().await;
     let server = Server::with(&[], &with_issuer(&issuer));
-    let contract = repertoire::contract::load().expect("the contract");
+    let contract = contract::load().expect("the contract");
     let gateway = Gateway::new(contract.clone(), transport(&server, "").await);
     for who in everybody(&server, &issuer) {
         let signed = |verb: &str, path: &str| {

@@ -1,8 +1,8 @@
 //! What belongs to a caller, and how much a caller may have.
 
-use repertoire::contract::v1;
-use repertoire::contract::v1::learning_client::LearningClient;
-use repertoire::contract::v1::lookup_client::LookupClient;
+use contract::v1;
+use contract::v1::learning_client::LearningClient;
+use contract::v1::lookup_client::LookupClient;
 use serde_json::{Value, json};
 use tonic_types::StatusExt as _;
 

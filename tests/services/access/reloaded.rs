@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
-use repertoire::contract::v1;
-use repertoire::contract::v1::lookup_client::LookupClient;
+use contract::v1;
+use contract::v1::lookup_client::LookupClient;
 use serde_json::{Value, json};
 
 use super::{RegistryClient, local, reason, role_token, transport};

@@ -6,11 +6,11 @@ mod while_it_changes;
 
 use std::time::Duration;
 
+use contract::v1::lookup_client::LookupClient;
+use contract::{FILE_DESCRIPTOR_SET, v1};
 use futures_util::StreamExt as _;
 use gateway::{Context, Gateway, Method};
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
-use repertoire::contract::v1::lookup_client::LookupClient;
-use repertoire::contract::{FILE_DESCRIPTOR_SET, v1};
 use serde_json::{Map, Value, json};
 
 use super::{CONFIG, local, role_token, token, transport};
@@ -339,7 +339,7 @@ fn tells_of_sources(method: &Method, request: &Map<String, Value>) -> bool {
 }
 
 async fn gateway(server: &Server, text: &str) -> Gateway {
-    let contract = repertoire::contract::load().expect("the contract");
+    let contract = contract::load().expect("the contract");
     Gateway::new(contract, transport(server, text).await)
 }
 

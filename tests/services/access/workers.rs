@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use repertoire::contract::v1;
-use repertoire::contract::v1::attach_request::Message as Says;
-use repertoire::contract::v1::tool_host_client::ToolHostClient;
+use contract::v1;
+use contract::v1::attach_request::Message as Says;
+use contract::v1::tool_host_client::ToolHostClient;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;

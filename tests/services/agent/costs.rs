@@ -210,7 +210,7 @@ async fn tools_of_skills_are_as_portable_as_those_of_the_server() {
 }
 
 async fn costs(world: &World) -> Map<String, Json> {
-    let contract = repertoire::contract::load().expect("the contract");
+    let contract = contract::load().expect("the contract");
     let mut costs = Map::new();
     costs.insert("all".to_owned(), cost(world, None).await);
     for set in contract.toolsets().keys() {

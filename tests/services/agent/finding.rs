@@ -1,6 +1,6 @@
 //! How skills are found by an agent, and what it is told of them.
 
-use repertoire::contract::v1::PublishSkillRequest;
+use contract::v1::PublishSkillRequest;
 use serde_json::json;
 
 use super::{Agent, hits, not_dear, searchable, tokens, with_corpus};

@@ -136,7 +136,7 @@ async fn what_an_author_leaves_to_people_is_told_to_no_model_unasked() {
     );
     // People find it, and whoever names it.
     let gateway = Gateway::new(
-        repertoire::contract::load().expect("the contract"),
+        contract::load().expect("the contract"),
         world.transport.clone(),
     );
     let found = gateway

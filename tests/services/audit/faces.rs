@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use repertoire::contract;
-use repertoire::contract::json::to_struct;
-use repertoire::contract::v1;
-use repertoire::contract::v1::lookup_client::LookupClient;
-use repertoire::contract::v1::registry_client::RegistryClient;
+use contract::json::to_struct;
+use contract::v1;
+use contract::v1::lookup_client::LookupClient;
+use contract::v1::registry_client::RegistryClient;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tonic::Request;

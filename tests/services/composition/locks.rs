@@ -1,6 +1,6 @@
 //! Versions that are pinned, and locks that reproduce a composition.
 
-use repertoire::contract::v1;
+use contract::v1;
 use serde_json::json;
 
 use super::{World, reason, texts};

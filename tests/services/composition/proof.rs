@@ -1,7 +1,7 @@
 //! What a proof of a composition says: who granted and who denied, and where each step is from.
 
-use repertoire::contract::v1;
-use repertoire::contract::v1::{ToolRule as Rule, ToolVerdict as Verdict};
+use contract::v1;
+use contract::v1::{ToolRule as Rule, ToolVerdict as Verdict};
 
 use super::{PAIR, World, texts};
 use crate::support::{self, skill};
@@ -10,7 +10,7 @@ use crate::support::{self, skill};
 async fn the_worked_example_of_the_specification_is_answered_byte_for_byte() {
     let mut world = World::new().await;
     let answer = world.compose(&PAIR).await.expect("a composition");
-    let contract = repertoire::contract::load().expect("the contract");
+    let contract = contract::load().expect("the contract");
     let all = contract
         .json("ComposeSkillsResponse", &answer)
         .expect("JSON");

@@ -1,6 +1,6 @@
 //! Skills that are selected for a task, and the limits of what may be asked.
 
-use repertoire::contract::v1;
+use contract::v1;
 
 use super::{PAIR, World, texts};
 

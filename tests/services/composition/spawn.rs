@@ -1,6 +1,6 @@
 //! Plans for sub-agents.
 
-use repertoire::contract::v1;
+use contract::v1;
 use serde_json::json;
 use tonic_types::StatusExt as _;
 

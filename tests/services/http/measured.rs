@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use repertoire::contract::v1;
+use contract::v1;
 use serde_json::json;
 
 use super::call_tool;

@@ -122,7 +122,7 @@ async fn the_openapi_document_is_served_and_need_not_be_sent_twice() {
     let server = Server::start();
     let document = get(&server.url, "/openapi.json").await;
     assert_eq!(document.json()["openapi"], "3.1.0");
-    let contract = repertoire::contract::load().expect("a contract");
+    let contract = contract::load().expect("a contract");
     assert_eq!(document.json(), contract.openapi());
     let tag = document.header("etag").to_owned();
     let again = ask(&server.url, "GET", "/openapi.json").header("if-none-match", &tag);

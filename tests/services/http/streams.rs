@@ -1,7 +1,7 @@
 //! Answers of REST that are streams: events, and downloads.
 
 use bytes::Bytes;
-use repertoire::contract::v1;
+use contract::v1;
 use serde_json::json;
 
 use super::publish;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use repertoire::contract::{self, v1};
+use contract::{self, v1};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tonic::transport::Channel;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use repertoire::contract::v1;
+use contract::v1;
 
 use super::stalled::{Stage, Target, gauge, stall};
 use super::{RELEASE, calls, released, stalled};

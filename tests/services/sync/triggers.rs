@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use repertoire::contract::v1;
-use repertoire::contract::v1::watch_sync_response::State;
+use contract::v1;
+use contract::v1::watch_sync_response::State;
 use serde_json::Value;
 
 use super::{LOOPBACK, Workspace, ended};

@@ -1,10 +1,10 @@
 //! What speaks against an install, and who may not install.
 
+use contract::v1;
+use contract::v1::composition_client::CompositionClient;
 use gateway::Transport;
-use repertoire::contract::v1;
-use repertoire::contract::v1::composition_client::CompositionClient;
-use repertoire::server::{Config, Domain, Settings};
 use serde_json::{Value, json};
+use server::{Config, Domain, Settings};
 use tempfile::TempDir;
 
 use super::super::{ATTACK, RISKY, names, refunds, versioned};
@@ -230,7 +230,7 @@ async fn who_is_elsewhere_may_look_and_not_touch_and_a_block_names_what_is_insta
         );
     }
     assert_eq!(names(&folder.path().join("skills")), Vec::<String>::new());
-    let local = repertoire::server::connect_local(&server.data)
+    let local = server::connect_local(&server.data)
         .await
         .expect("a connection");
     let ask = v1::InstallSkillRequest {

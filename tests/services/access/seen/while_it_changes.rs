@@ -1,7 +1,7 @@
 //! What is seen while owners change who sees it.
 
-use repertoire::contract::v1;
-use repertoire::contract::v1::lookup_client::LookupClient;
+use contract::v1;
+use contract::v1::lookup_client::LookupClient;
 
 use super::super::{AccessClient, CONFIG, RegistryClient, reason, role_token, token, transport};
 use super::{hide, public, publish, secret};

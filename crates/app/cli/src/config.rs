@@ -1,0 +1,194 @@
+//! `repertoire config`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::parser::ValueSource;
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::args::{Global, Serve};
+use super::command_line::as_read;
+use super::connect::settings;
+use super::output::{self, Failed, GOOD, Output, Table, note};
+use config_file::{Mistake, Setting, without_user};
+use model::Code;
+use server::{Config, ConfigError, look};
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigCommand {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Say every mistake in a config file, and what of it a start could not use: secrets,
+    /// folders, addresses. Starts nothing; exits with 1 where something is wrong.
+    Check(Check),
+}
+
+#[derive(Debug, Args)]
+struct Check {
+    /// The config file; without it that of `--config` or `REPERTOIRE_CONFIG`.
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    serve: Serve,
+}
+
+/// A flag of `serve`: its id, the setting that it goes before, and what it says.
+type Flag = (&'static str, &'static str, Option<String>);
+
+pub(super) fn config(
+    global: &Global,
+    command: ConfigCommand,
+    output: &Output,
+) -> Result<ExitCode, Failed> {
+    let Action::Check(Check { file, serve }) = command.action;
+    let file = file.or_else(|| global.config.clone());
+    let read = file
+        .as_deref()
+        .map_or_else(|| Ok((Config::default(), Vec::new())), Config::read_listed);
+    let (mut config, mut listed) = match read {
+        Ok(read) => read,
+        Err(ConfigError::Wrong { path, mistakes }) => {
+            return told(output, Some(&path.display().to_string()), &mistakes);
+        }
+        Err(error) => return Err(Failed::new(Code::ConfigInvalid, error.to_string())),
+    };
+    let flags = flags(global, &serve);
+    for (_, key, _) in flags.iter().filter(|(.., value)| value.is_some()) {
+        listed.retain(|it| it.key != *key || *key == HOSTS);
+        if *key != HOSTS {
+            config.places.forget(key);
+        }
+    }
+    let mut settings = settings(global, &config);
+    let (filter, _, otlp) = serve.apply(&mut settings, &config);
+    let mistakes = look(&settings, &filter, otlp.as_ref());
+    let path = file.map(|file| file.display().to_string());
+    if !mistakes.is_empty() {
+        let place = |(key, message): (String, String)| Mistake {
+            line: config.places.line(&key).unwrap_or_default(),
+            key,
+            message,
+        };
+        let mistakes: Vec<_> = mistakes.into_iter().map(place).collect();
+        return told(output, path.as_deref(), &mistakes);
+    }
+    let of_file = listed.into_iter().map(|Setting { key, value, line }| {
+        let path = path.as_deref().unwrap_or_default();
+        (key, value, format!("{path}:{line}"))
+    });
+    let of_flags = flags
+        .into_iter()
+        .filter_map(|(id, key, value)| Some((key.to_owned(), value?, origin(id))));
+    let all: Vec<_> = of_file.chain(of_flags).collect();
+    if output.is_json() {
+        let settings = all
+            .iter()
+            .map(|(key, value, origin)| json!({"key": key, "value": value, "from": origin}));
+        let settings: Vec<_> = settings.collect();
+        output.value(&json!({"ok": true, "file": path, "settings": settings, "mistakes": []}))?;
+    } else {
+        output.line(&format!("{GOOD}ok{GOOD:#}"))?;
+        if !all.is_empty() {
+            let mut rows = Table::new(&["setting", "value", "from"]).wrapped();
+            for (key, value, origin) in &all {
+                rows.add_row([key, value, origin]);
+            }
+            output.table(&rows)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the flags add to, instead of replacing it.
+const HOSTS: &str = "web.allowed_hosts";
+
+fn flags(global: &Global, serve: &Serve) -> Vec<Flag> {
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let mut hosts = serve.allowed_hosts.iter().map(ToString::to_string);
+    let hosts = hosts
+        .next()
+        .map(|first| hosts.fold(first, |all, host| format!("{all}, {host}")));
+    vec![
+        ("listen", "listen", serve.listen.map(|it| it.to_string())),
+        ("data", "data", path(&global.data)),
+        ("log", "log", serve.log.clone()),
+        (
+            "log_format",
+            "log_format",
+            serve.log_format.map(|it| it.name().to_owned()),
+        ),
+        ("access_log", "access_log", serve.access_log.clone()),
+        (
+            "access_log_sample",
+            "access_log_sample",
+            serve.access_log_sample.map(|it| it.to_string()),
+        ),
+        (
+            "otlp_endpoint",
+            "otlp_endpoint",
+            serve.otlp_endpoint.as_deref().map(without_user),
+        ),
+        ("embedder", "search.embedder", path(&serve.embedder)),
+        ("allowed_hosts", HOSTS, hosts),
+    ]
+}
+
+/// Whether a value is of a flag or of the environment, and by which name.
+fn origin(id: &str) -> String {
+    let command = as_read();
+    let matches = command.clone().get_matches();
+    let inner = matches
+        .subcommand_matches("config")
+        .and_then(|matches| matches.subcommand_matches("check"));
+    let source = inner.and_then(|matches| matches.value_source(id));
+    let check = command
+        .find_subcommand("config")
+        .and_then(|command| command.find_subcommand("check"));
+    let mut args = check.into_iter().flat_map(clap::Command::get_arguments);
+    let arg = args.find(|arg| arg.get_id() == id);
+    let arg = arg.or_else(|| command.get_arguments().find(|arg| arg.get_id() == id));
+    let variable = arg
+        .and_then(clap::Arg::get_env)
+        .map(|name| name.display().to_string());
+    let flag = arg
+        .and_then(clap::Arg::get_long)
+        .map(|name| format!("--{name}"));
+    let named = match source {
+        Some(ValueSource::EnvVariable) => variable,
+        _ => flag,
+    };
+    named.unwrap_or_default()
+}
+
+/// Says what is wrong.
+fn told(output: &Output, file: Option<&str>, mistakes: &[Mistake]) -> Result<ExitCode, Failed> {
+    if output.is_json() {
+        let mistakes: Vec<_> = mistakes
+            .iter()
+            .map(|it| {
+                let line = (it.line > 0).then_some(it.line);
+                json!({"line": line, "key": it.key, "message": it.message})
+            })
+            .collect();
+        output.value(&json!({"ok": false, "file": file, "settings": [], "mistakes": mistakes}))?;
+    } else {
+        for it in mistakes {
+            let place = match (file, it.line) {
+                (Some(file), 1..) => format!("{file}:{}: ", it.line),
+                _ => String::new(),
+            };
+            let key = if it.key.is_empty() {
+                String::new()
+            } else {
+                format!("{}: ", it.key)
+            };
+            output.line(&format!("{place}{key}{}", it.message))?;
+        }
+        note(&output::counted(mistakes.len(), "mistake"));
+    }
+    Ok(ExitCode::FAILURE)
+}

@@ -1,0 +1,356 @@
+//! From a command to the services: over the network, over the socket in the data directory,
+//! or in process.
+
+use std::error::Error as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use http::{HeaderMap, Request};
+use tokio::time::Instant;
+use tonic::ConnectError;
+use tonic::body::Body;
+use tonic::transport::Channel;
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, ServiceExt as _};
+
+use super::args::Global;
+use super::output::{self, Failed, open_code, registry_code};
+use super::remote::Remote;
+use contract::status;
+use contract::v1::access_client::AccessClient;
+use contract::v1::admin_client::AdminClient;
+use contract::v1::audit_client::AuditClient;
+use contract::v1::composition_client::CompositionClient;
+use contract::v1::learning_client::LearningClient;
+use contract::v1::lookup_client::LookupClient;
+use contract::v1::registry_client::RegistryClient;
+use contract::v1::{GetStatusRequest, LeaveRequest};
+use gateway::{MAX_MESSAGE_BYTES, Transport, TransportError};
+use model::{Code, Failure};
+use server::{Config, Domain, Settings, StartError, Window, connect_local};
+use store::{Holder, OpenError};
+
+/// How long a command waits for another one to be done with the data directory.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The services, wherever they are.
+pub(super) struct Client {
+    /// What the calls go through.
+    pub(super) transport: Transport,
+    /// The address of the server, where it was named.
+    pub(super) url: Option<String>,
+    domain: Option<Domain>,
+}
+
+impl Client {
+    pub(super) fn registry(&self) -> RegistryClient<Transport> {
+        RegistryClient::new(self.transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    pub(super) fn lookup(&self) -> LookupClient<Transport> {
+        LookupClient::new(self.transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    pub(super) fn learning(&self) -> LearningClient<Transport> {
+        LearningClient::new(self.transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    pub(super) fn access(&self) -> AccessClient<Transport> {
+        AccessClient::new(self.transport.clone())
+    }
+
+    pub(super) fn audit(&self) -> AuditClient<Transport> {
+        AuditClient::new(self.transport.clone())
+    }
+
+    pub(super) fn composition(&self) -> CompositionClient<Transport> {
+        CompositionClient::new(self.transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    /// Keeps the search index in step, where the services are in process: a server
+    /// sees to that itself.
+    pub(super) async fn follow(&self) {
+        if let Some(domain) = &self.domain {
+            domain.follow().await;
+        }
+    }
+
+    /// The same, and waits until all skills can be found.
+    pub(super) async fn index(&self) {
+        if let Some(domain) = &self.domain {
+            index(domain).await;
+        }
+    }
+
+    /// Takes the operator's learning paths in, where the services are in process.
+    pub(super) async fn admit_paths(&self) {
+        if let Some(domain) = &self.domain {
+            domain.admit_paths().await;
+        }
+    }
+
+    /// Writes what waits, where the services are in process.
+    pub(super) async fn close(self) {
+        if let Some(domain) = self.domain {
+            domain.close().await;
+        }
+    }
+}
+
+/// Brings the search index of services in process up to date, and says how far it is.
+pub(super) async fn index(domain: &Domain) {
+    domain.follow().await;
+    let index = domain.search();
+    let skills = domain.registry().catalog().live() as u64;
+    let bar = output::bar(skills, "skills indexed");
+    let mut every = tokio::time::interval(Duration::from_millis(100));
+    let complete = index.complete();
+    tokio::pin!(complete);
+    loop {
+        tokio::select! {
+            () = &mut complete => break,
+            _ = every.tick() => {
+                let progress = index.progress();
+                bar.set_position(progress.indexed.saturating_sub(progress.without_vector) as u64);
+            }
+        }
+    }
+    bar.finish_and_clear();
+}
+
+/// What a caller is told whose call has no answer. `first`: what to do, too, where no call
+/// before it had one.
+fn unanswered(error: &tonic::transport::Error, first: Option<&str>) -> TransportError {
+    let mut cause = error.source();
+    let mut absent = None;
+    while let Some(error) = cause {
+        absent = absent.or(error.downcast_ref::<ConnectError>());
+        cause = error.source();
+    }
+    let failure = if let Some(said) = absent {
+        Failure::new(
+            Code::ServerUnreachable,
+            format!("The server does not answer: {said}"),
+        )
+        .suggest("Call again when it is there; nothing else has to be started again")
+    } else {
+        Failure::new(
+            Code::ServerUnreachable,
+            format!("The server went away with this call ({error}); whether it was carried out is not known"),
+        )
+        .suggest("Look whether it was done, and call again if it was not")
+    };
+    let failure = match first.filter(|_| absent.is_none()) {
+        Some(next) => failure.suggest(next),
+        None => failure,
+    };
+    TransportError::from(BoxError::from(status(failure)))
+}
+
+/// Has a server leave that a window started and that nobody uses any more: it would stay for
+/// a while, for whoever comes next, and what needs the directory for itself is next.
+pub(super) async fn vacate(settings: &Settings) {
+    let until = Instant::now() + PATIENCE;
+    while store::holder(&settings.data).is_ok_and(|holder| holder != Holder::None)
+        && Instant::now() < until
+    {
+        // Without an answer it comes, it goes, or it is a command: none of that lasts.
+        if let Some(channel) = connect_local(&settings.data).await {
+            let mut admin = AdminClient::new(channel);
+            if let Ok(status) = admin.get_status(GetStatusRequest {}).await {
+                let status = status.into_inner();
+                // This command is one of them.
+                if !status.background || status.connections > 1 {
+                    return;
+                }
+                // It is looked at again, whatever it answers.
+                let _left = admin.leave(LeaveRequest {}).await;
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Calls over a connection, each with these headers. `first`: what to do, too, where the
+/// peer ends the first of them.
+pub(super) fn transport(
+    channel: Channel,
+    headers: HeaderMap,
+    first: Option<&'static str>,
+) -> Transport {
+    let is_first = Arc::new(AtomicBool::new(true));
+    let answered = Arc::clone(&is_first);
+    let transport = channel
+        .map_request(move |mut request: Request<Body>| {
+            request.headers_mut().extend(headers.clone());
+            request
+        })
+        .map_response(move |response| {
+            answered.store(false, Ordering::Relaxed);
+            response
+        })
+        .map_err(move |error| {
+            unanswered(&error, first.filter(|_| is_first.load(Ordering::Relaxed)))
+        });
+    BoxCloneSyncService::new(transport)
+}
+
+fn over(channel: Channel) -> Client {
+    Client {
+        transport: transport(channel, HeaderMap::new(), None),
+        url: None,
+        domain: None,
+    }
+}
+
+/// The settings of a command: the config file under the flags.
+pub(super) fn settings(global: &Global, config: &Config) -> Settings {
+    let mut settings = Settings::new(config);
+    if let Some(data) = &global.data {
+        settings.data.clone_from(data);
+    }
+    settings
+}
+
+/// The settings of a command on the data directory itself: a server elsewhere has one of
+/// its own, which only a command there can mean.
+pub(super) fn local_settings(global: &Global, config: &Config) -> Result<Settings, Failed> {
+    if let Some(url) = &global.server {
+        let message =
+            format!("this command is for a data directory of this machine, not for {url}");
+        let step = "leave --server and REPERTOIRE_SERVER away, and name the directory with --data";
+        return Err(Failed::new(Code::InvalidParameter, message).hint(step));
+    }
+    Ok(settings(global, config))
+}
+
+/// An error of starting, with what to do next.
+pub(super) fn start_failed(error: &StartError) -> Failed {
+    let code = match error {
+        StartError::Open(error) => open_code(error),
+        StartError::Registry(error) => registry_code(error),
+        StartError::Listen { .. } | StartError::Socket { .. } => Code::AddressUnusable,
+        StartError::Setting(_)
+        | StartError::Tls(_)
+        | StartError::Tools(_)
+        | StartError::Embedder(_)
+        | StartError::Source(_)
+        | StartError::Unsafe { .. } => Code::ConfigInvalid,
+        StartError::Announce(_) => Code::LocalFileFailed,
+        StartError::NotBuilt(_) => Code::FeatureNotBuilt,
+        StartError::Sync(_)
+        | StartError::Tokens(_)
+        | StartError::Namespaces(_)
+        | StartError::Audit(_) => Code::StoreUnavailable,
+        StartError::CallerKey(_)
+        | StartError::Reflection(_)
+        | StartError::Contract(_)
+        | StartError::Route(_)
+        | StartError::Sandbox(_) => Code::InternalError,
+    };
+    let failed = Failed::new(code, error.to_string());
+    match error {
+        StartError::Listen { .. } => {
+            failed.hint("name another address with --listen; port 0 takes a free one")
+        }
+        StartError::Open(error @ OpenError::InUse { path, .. }) => in_use(failed, error, path),
+        StartError::Open(OpenError::NotOurs { .. }) => {
+            failed.hint("name another directory with --data; an empty or new one will do")
+        }
+        _ => failed,
+    }
+}
+
+/// What to do where a directory is in use by a process.
+pub(super) fn in_use(failed: Failed, error: &OpenError, directory: &Path) -> Failed {
+    let failed = failed.hint(format!(
+        "`repertoire status --data {}` says whether it is a server, and who uses that",
+        directory.display()
+    ));
+    match error {
+        OpenError::InUse {
+            process: Some(process),
+            ..
+        } => failed.hint(format!("to end it: kill {process}")),
+        _ => failed,
+    }
+}
+
+/// The services: of the server that is named, else of the one that has the data
+/// directory open, else in process over the directory.
+///
+/// Another command may have it open without serving anybody: that ends soon.
+pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, Failed> {
+    if let Some(remote) = Remote::new(global)? {
+        return Ok(Client {
+            transport: remote.connect().await?,
+            url: Some(remote.url().to_owned()),
+            domain: None,
+        });
+    }
+    let settings = settings(global, config);
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(channel) = connect_local(&settings.data).await {
+            return Ok(over(channel));
+        }
+        match in_process(settings.clone()).await {
+            Err(StartError::Open(OpenError::InUse { .. })) if Instant::now() < until => {}
+            opened => return opened.map_err(|error| start_failed(&error)),
+        }
+    }
+}
+
+/// The same for what stays: a window, or a watch. It never has the directory to itself, but
+/// starts a server where there is none, so that others come in as well.
+/// `local`: an agent sees what lies around it.
+pub(super) async fn connect_window(
+    global: &Global,
+    config: &Config,
+    local: bool,
+) -> Result<Client, Failed> {
+    if let Some(remote) = Remote::new(global)? {
+        return Ok(Client {
+            transport: remote.connect().await?,
+            url: Some(remote.url().to_owned()),
+            domain: None,
+        });
+    }
+    let settings = settings(global, config);
+    let window = Window::new(&settings.data, global.config.as_deref())?;
+    let window = if local { window.with_local() } else { window };
+    match window.connect().await {
+        Ok(transport) => {
+            // A server of another contract says so with any call, and had better say it now.
+            let mut admin = AdminClient::new(transport.clone());
+            admin.get_status(GetStatusRequest {}).await?;
+            Ok(Client {
+                transport,
+                url: None,
+                domain: None,
+            })
+        }
+        // Not every file system has sockets. This window is alone, then.
+        Err(error) if error.code == Code::AddressUnusable.name() => {
+            let opened = in_process(settings).await;
+            opened.map_err(|error| start_failed(&error))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn in_process(mut settings: Settings) -> Result<Client, StartError> {
+    if settings.analysis.roots.is_empty() {
+        // Whoever starts this in a folder lets it read there.
+        settings.analysis.roots.extend(std::env::current_dir().ok());
+    }
+    let domain = Domain::open(&settings).await?;
+    Ok(Client {
+        transport: domain.transport(&settings.limits),
+        url: None,
+        domain: Some(domain),
+    })
+}

@@ -1,0 +1,151 @@
+//! What of this machine the server can rely on.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::args::Global;
+use super::connect::settings;
+use super::output::{Failed, HINT, Output, Table, note};
+use super::{grading, status};
+use contract::v1::GetStatusRequest;
+use contract::v1::admin_client::AdminClient;
+use model::{Clock as _, SystemClock};
+use server::{self, Config, connect_local};
+
+/// What was looked at.
+pub(super) struct Finding {
+    /// Stable name.
+    pub(super) check: &'static str,
+    pub(super) status: CheckStatus,
+    /// What was found.
+    pub(super) found: String,
+    /// What to do.
+    pub(super) next: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CheckStatus {
+    Ok,
+    Warning,
+    Failed,
+}
+
+impl CheckStatus {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Looks at the machine. Exits with 1 where something that the settings demand does not hold.
+pub(super) async fn doctor(
+    global: &Global,
+    config: &Config,
+    output: &Output,
+) -> Result<ExitCode, Failed> {
+    let mut findings = vec![features()];
+    findings.extend(grading::confinement(config).await?);
+    findings.extend(certificate(config).await?);
+    if global.server.is_none() {
+        findings.push(directory(&settings(global, config).data).await);
+    }
+    let failed = findings.iter().any(|it| it.status == CheckStatus::Failed);
+    if output.is_json() {
+        let checks = findings.iter().map(|it| {
+            json!({"check": it.check, "state": it.status.word(), "found": it.found, "next": it.next})
+        });
+        output.value(&json!({"checks": checks.collect::<Vec<_>>()}))?;
+    } else {
+        let mut rows = Table::new(&["check", "state", "found"]).wrapped();
+        for it in &findings {
+            rows.add_row([it.check, it.status.word(), &it.found]);
+        }
+        output.table(&rows)?;
+        for it in findings.iter().filter(|it| it.status != CheckStatus::Ok) {
+            note(&format!("{HINT}hint:{HINT:#} {}: {}", it.check, it.next));
+        }
+    }
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// What this program was built with.
+fn features() -> Finding {
+    Finding {
+        check: "features",
+        status: CheckStatus::Ok,
+        found: format!(
+            "{}; left out: {}",
+            server::features(true),
+            server::features(false)
+        ),
+        next: "",
+    }
+}
+
+/// How long the certificate of the server holds.
+async fn certificate(config: &Config) -> Result<Option<Finding>, Failed> {
+    let tls = config.tls.clone();
+    let report = tokio::task::spawn_blocking(move || tls.report(SystemClock.now()));
+    let (status, found) = match report.await.map_err(Failed::fault)? {
+        Ok(None) => return Ok(None),
+        Ok(Some(it)) if it.is_urgent => (CheckStatus::Warning, it.found),
+        Ok(Some(it)) => (CheckStatus::Ok, it.found),
+        Err(mistake) => (CheckStatus::Failed, mistake.to_string()),
+    };
+    Ok(Some(Finding {
+        check: "tls.certificate",
+        status,
+        found,
+        next: "mend what is said, or put a certificate that holds, and its key, in place of the files: the server takes them by itself",
+    }))
+}
+
+/// Who has the data directory open.
+async fn directory(data: &Path) -> Finding {
+    let finding = |status, found| Finding {
+        check: "data.server",
+        status,
+        found,
+        next: "a command waits for it, then says DATA_IN_USE; end that process if it hangs",
+    };
+    let at = data.display();
+    if let Some(channel) = connect_local(data).await {
+        let mut admin = AdminClient::new(channel);
+        return match admin.get_status(GetStatusRequest {}).await {
+            Ok(status) => {
+                let status = status.into_inner();
+                let (process, version) = (status.process_id, &status.version);
+                let place = status::place(&status);
+                let found = format!("process {process} (version {version}) serves {at} {place}");
+                finding(CheckStatus::Ok, found)
+            }
+            Err(error) => {
+                let said = error.message();
+                finding(
+                    CheckStatus::Warning,
+                    format!("a server has {at} open: {said}"),
+                )
+            }
+        };
+    }
+    match store::holder(data).map(status::by) {
+        Ok(None) => finding(CheckStatus::Ok, format!("nobody has {at} open")),
+        Ok(Some(by)) => finding(
+            CheckStatus::Warning,
+            format!("{by} has {at} open, and serves nobody"),
+        ),
+        Err(error) => finding(
+            CheckStatus::Warning,
+            format!("{at} cannot be looked at: {error}"),
+        ),
+    }
+}

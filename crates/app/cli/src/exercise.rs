@@ -1,0 +1,309 @@
+//! Doing an exercise: its files go into a folder, and come back as a solution.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::connect::Client;
+use super::learn::{Start, Submit};
+use super::output::{BAD, Exit, FAINT, Failed, GOOD, HINT, Output, Style, WARN, note};
+use contract::v1;
+use model::Code;
+
+/// File with the instructions, in the folder of an exercise.
+const INSTRUCTIONS: &str = "EXERCISE.md";
+
+pub(super) async fn start(
+    client: &mut Client,
+    learner: String,
+    options: Start,
+    output: &Output,
+) -> Exit {
+    let Start {
+        id,
+        dir,
+        practice,
+        force,
+    } = options;
+    let next = v1::NextExerciseRequest {
+        path_id: id.clone(),
+        learner: learner.clone(),
+    };
+    let (exercise, why) = match client.learning().next_exercise(next).await {
+        Ok(next) => {
+            let next = next.into_inner();
+            (next.exercise.unwrap_or_default(), next.why)
+        }
+        Err(refused) if Failed::from(refused.clone()).is(Code::PathNotFound) => {
+            let request = v1::GetExerciseRequest {
+                exercise_id: id,
+                learner,
+                practice,
+            };
+            let answer = client.learning().get_exercise(request).await?;
+            (
+                answer.into_inner().exercise.unwrap_or_default(),
+                String::new(),
+            )
+        }
+        Err(refused) => return Err(refused.into()),
+    };
+    let folder = dir.join(&exercise.id);
+    let mut files: BTreeMap<PathBuf, String> = exercise
+        .starter_files
+        .iter()
+        .map(|file| (PathBuf::from(&file.path), file.text.clone()))
+        .collect();
+    if !exercise.file_name.is_empty() {
+        let name = PathBuf::from(&exercise.file_name);
+        files.insert(name, exercise.starter_code.clone());
+    }
+    let there: Vec<_> = files
+        .keys()
+        .filter(|path| folder.join(path).exists())
+        .collect();
+    let keep = !there.is_empty() && !force;
+    if !keep {
+        write(&folder, &files)?;
+    }
+    let instructions = instructions(&exercise);
+    let about = BTreeMap::from([(PathBuf::from(INSTRUCTIONS), instructions)]);
+    write(&folder, &about)?;
+    if output.is_json() {
+        output.message("ExerciseDetail", &exercise)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.line(&format!("{} ({})", exercise.title, exercise.id))?;
+    if !why.is_empty() {
+        output.line(&format!("{FAINT}{why}{FAINT:#}"))?;
+    }
+    output.lines(&format!("\n{}\n", exercise.instructions.trim_end()))?;
+    for case in &exercise.test_cases {
+        let (input, expected) = (&case.input, &case.expected);
+        output.line(&format!("  {}: {input} → {expected}", case.description))?;
+    }
+    for item in &exercise.checklist {
+        output.line(&format!("  [ ] {item}"))?;
+    }
+    if let Some(review) = &exercise.last_review {
+        let (style, word) = if review.passed {
+            (GOOD, "passes")
+        } else {
+            (BAD, "does not pass yet")
+        };
+        let reviewer = &review.reviewer;
+        output.line(&format!("{reviewer}: {style}{word}{style:#}"))?;
+        if !review.comment.is_empty() {
+            output.lines(&review.comment)?;
+        }
+    }
+    for hint in &exercise.hints {
+        output.line(&format!("{HINT}hint:{HINT:#} {hint}"))?;
+    }
+    let verb = if keep { "kept as they are" } else { "written" };
+    let names: Vec<_> = files
+        .keys()
+        .map(|path| path.display().to_string())
+        .collect();
+    note(&format!(
+        "{verb}: {} in {}",
+        names.join(", "),
+        folder.display()
+    ));
+    note(&format!(
+        "{HINT}hint:{HINT:#} `repertoire learn submit {}` grades it",
+        folder.display()
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What to do, and what a reviewer will look at, to be read beside the work.
+fn instructions(exercise: &v1::ExerciseDetail) -> String {
+    let items = exercise.checklist.iter();
+    let items: Vec<String> = items.map(|item| format!("- [ ] {item}\n")).collect();
+    let checklist = match items.concat() {
+        items if items.is_empty() => items,
+        items => format!("\n## What a reviewer looks at\n\n{items}"),
+    };
+    let (title, text) = (&exercise.title, exercise.instructions.trim());
+    format!("# {title}\n\n{text}\n{checklist}")
+}
+
+/// Writes files below a folder. The server named them: none may lead out of it.
+fn write(folder: &Path, files: &BTreeMap<PathBuf, String>) -> Result<(), Failed> {
+    for (path, text) in files {
+        let is_inside = path
+            .components()
+            .all(|part| matches!(part, std::path::Component::Normal(_)));
+        if !is_inside {
+            let message = format!(
+                "the server named a file `{}`, which is none",
+                path.display()
+            );
+            return Err(Failed::new(Code::LocalFileFailed, message));
+        }
+        let to = folder.join(path);
+        if let Some(parent) = to.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(&to, text)?;
+    }
+    Ok(())
+}
+
+/// What a file or folder holds: one text, or files.
+fn solution(from: &Path) -> Result<(String, Vec<v1::SolutionFile>), Failed> {
+    let failed = |path: &Path, error: &dyn std::fmt::Display| {
+        Failed::new(
+            Code::LocalFileFailed,
+            format!("`{}`: {error}", path.display()),
+        )
+    };
+    let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| failed(path, &error));
+    if !from.is_dir() {
+        return Ok((read(from)?, Vec::new()));
+    }
+    let mut files = Vec::new();
+    for entry in walkdir::WalkDir::new(from).max_depth(8).sort_by_file_name() {
+        let entry = entry.map_err(|error| failed(from, &error))?;
+        let inside = entry.path().strip_prefix(from).unwrap_or(entry.path());
+        if !entry.file_type().is_file() || inside == Path::new(INSTRUCTIONS) {
+            continue;
+        }
+        files.push(v1::SolutionFile {
+            path: inside.display().to_string(),
+            text: read(entry.path())?,
+        });
+    }
+    match files.as_mut_slice() {
+        [] => Err(failed(from, &"no file of a solution is in it")),
+        [only] => Ok((std::mem::take(&mut only.text), Vec::new())),
+        _ => Ok((String::new(), files)),
+    }
+}
+
+pub(super) async fn submit(
+    client: &mut Client,
+    learner: String,
+    options: Submit,
+    output: &Output,
+) -> Exit {
+    let Submit {
+        file,
+        exercise,
+        practice,
+    } = options;
+    let (solution, files) = solution(&file)?;
+    let named = || {
+        let absolute = file.canonicalize().ok()?;
+        let folder = if absolute.is_dir() {
+            absolute.as_path()
+        } else {
+            absolute.parent()?
+        };
+        Some(folder.file_name()?.to_str()?.to_owned())
+    };
+    let guessed = exercise.is_none().then(named).flatten();
+    let request = v1::SubmitSolutionRequest {
+        exercise_id: exercise.or(guessed.clone()).unwrap_or_default(),
+        solution,
+        files,
+        learner,
+        time_zone: jiff::tz::TimeZone::system()
+            .iana_name()
+            .unwrap_or_default()
+            .to_owned(),
+        practice,
+        ..Default::default()
+    };
+    let answer = client.learning().submit_solution(request).await;
+    let answer = answer.map_err(|refused| {
+        let failed = Failed::from(refused);
+        match guessed.filter(|_| failed.is(Code::ExerciseNotFound)) {
+            Some(folder) => failed.hint(format!(
+                "Say which exercise it solves: `--exercise ID`. Without it, it is the name of the folder, here `{folder}`"
+            )),
+            None => failed,
+        }
+    });
+    let answer = answer?.into_inner();
+    let code = match answer.verdict() {
+        v1::Verdict::Pass | v1::Verdict::Pending => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    };
+    if output.is_json() {
+        output.message("SubmitSolutionResponse", &answer)?;
+        return Ok(code);
+    }
+    let (style, word) = match answer.verdict() {
+        v1::Verdict::Pass => (GOOD, "passed"),
+        v1::Verdict::Pending => (WARN, "waits for a reviewer"),
+        v1::Verdict::Error => (WARN, "could not be graded, which costs you nothing"),
+        _ => (BAD, "not yet"),
+    };
+    output.line(&format!(
+        "{style}{word}{style:#}  score {:.2}",
+        answer.score
+    ))?;
+    if let Some(feedback) = &answer.feedback {
+        told(feedback, output)?;
+    }
+    for earned in &answer.achievements_earned {
+        output.line(&format!(
+            "{GOOD}★ {}{GOOD:#} {}",
+            earned.name, earned.description
+        ))?;
+    }
+    if let Some(next) = &answer.next_exercise {
+        note(&format!(
+            "{HINT}next:{HINT:#} {} (`repertoire learn start {}`)",
+            next.title, next.id
+        ));
+    }
+    Ok(code)
+}
+
+/// What to make of a solution, as a person reads it.
+fn told(feedback: &v1::SolutionFeedback, output: &Output) -> Result<(), Failed> {
+    output.lines(&feedback.summary)?;
+    for result in feedback.test_results.iter().flat_map(|it| &it.details) {
+        let (style, mark) = if result.passed {
+            (GOOD, "✓")
+        } else {
+            (BAD, "✗")
+        };
+        output.line(&format!("  {style}{mark}{style:#} {}", result.test_name))?;
+        let parts = [
+            ("expected", &result.expected, GOOD),
+            ("actual", &result.actual, BAD),
+            ("error", &result.error, BAD),
+            ("look at", &result.look_at, Style::Plain),
+        ];
+        for (name, text, style) in parts {
+            let Some(text) = text else { continue };
+            let mut lines = text.lines();
+            let first = lines.next().unwrap_or_default();
+            output.line(&format!(
+                "      {FAINT}{name}:{FAINT:#} {style}{first}{style:#}"
+            ))?;
+            for line in lines {
+                output.line(&format!("      {style}{line}{style:#}"))?;
+            }
+        }
+    }
+    // What stands beside its case is not said again.
+    let results = feedback.test_results.as_ref();
+    let results = results.map(|it| it.details.as_slice()).unwrap_or_default();
+    let is_said = |text: &str| results.iter().any(|it| it.look_at.as_deref() == Some(text));
+    let lists = [
+        (GOOD, "+", &feedback.exemplary_aspects),
+        (WARN, "-", &feedback.improvement_areas),
+        (HINT, "→", &feedback.suggestions),
+    ];
+    for (style, mark, texts) in lists {
+        for text in texts.iter().filter(|text| !is_said(text)) {
+            output.line(&format!("  {style}{mark}{style:#} {text}"))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! A version as an archive.
+
+use std::io::Write as _;
+use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::connect::Client;
+use super::mirror::Tree;
+use super::output::{Exit, Failed, GOOD, Output, bytes, json_of};
+use super::skill_args::version;
+use contract::v1;
+use model::{Code, Digest};
+use store::AtomicFile;
+
+const EXAMPLES: &str = "\
+Examples:
+  repertoire export refunds                            refunds-1.2.0.tar.gz, here
+  repertoire export --all ./skills                     every skill, as a tree of files
+  repertoire export --all ./mirror --namespace github/acme --git --push git@example.com:acme/skills.git
+
+The same skills make the same tree, and the same commit where the folder is fresh.";
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Archive {
+    /// A gzip-compressed tar.
+    TarGz,
+    /// A zip.
+    Zip,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Export {
+    /// The skill: its id or its short name.
+    #[arg(required_unless_present = "all")]
+    skill: Option<String>,
+    /// A version: its number, or its semantic version. [default: the active one]
+    #[arg(long, value_name = "VERSION", conflicts_with = "all")]
+    at: Option<String>,
+    /// File to write. [default: the name and version of the skill, here]
+    #[arg(long, short, value_name = "FILE", conflicts_with = "all")]
+    output: Option<PathBuf>,
+    /// What the archive is.
+    #[arg(long, value_enum, default_value = "tar-gz")]
+    archive: Archive,
+    /// Overwrite the file where there is one.
+    #[arg(long)]
+    force: bool,
+    /// Write the active versions of all skills into a folder instead, each below
+    /// `source/author/slug`. Skills that are no longer there go from it.
+    #[arg(long, value_name = "DIR", conflicts_with = "skill")]
+    all: Option<PathBuf>,
+    #[command(flatten)]
+    tree: Tree,
+}
+
+/// The name that a server gives a file, where it is a name in this folder and nothing else.
+fn plain(name: &str) -> Result<PathBuf, Failed> {
+    let path = Path::new(name);
+    let mut segments = path.components();
+    let is_plain = matches!(
+        (segments.next(), segments.next()),
+        (Some(Component::Normal(only)), None) if only == path.as_os_str()
+    );
+    if is_plain && !name.starts_with('.') && !name.chars().any(char::is_control) {
+        return Ok(path.to_owned());
+    }
+    let refused = format!("the server names the archive {name:?}, which is no plain file name");
+    Err(Failed::new(Code::LocalFileFailed, refused).hint("name a file yourself with --output"))
+}
+
+pub(super) async fn export(client: &mut Client, options: Export, output: &Output) -> Exit {
+    let Export {
+        skill,
+        at,
+        output: file,
+        archive,
+        force,
+        all,
+        tree,
+    } = options;
+    if let Some(folder) = all {
+        return super::mirror::all(client, folder, tree, output).await;
+    }
+    let (version_number, semantic_version) = version(at);
+    let format = match archive {
+        Archive::TarGz => v1::ArchiveFormat::TarGz,
+        Archive::Zip => v1::ArchiveFormat::Zip,
+    };
+    let request = v1::ExportSkillRequest {
+        skill_id: skill.unwrap_or_default(),
+        version_number,
+        semantic_version,
+        format: format.into(),
+        info_only: false,
+    };
+    let mut chunks = client.registry().export_skill(request).await?.into_inner();
+    let first = chunks
+        .message()
+        .await?
+        .ok_or_else(|| Failed::fault("the server sent nothing"))?;
+    let info = first.info.clone().unwrap_or_default();
+    let path = match file {
+        Some(file) => file,
+        None => plain(&info.file_name)?,
+    };
+    super::data::free(&path, force)?;
+    let named = |error: std::io::Error| {
+        Failed::new(
+            Code::LocalFileFailed,
+            format!("cannot write {}: {error}", path.display()),
+        )
+    };
+    let archive = AtomicFile::new(&path).map_err(named)?;
+    let mut written = 0_u64;
+    let mut digest = Sha256::new();
+    let mut next = Some(first);
+    while let Some(message) = next {
+        archive.file().write_all(&message.chunk).map_err(named)?;
+        digest.update(&message.chunk);
+        written += message.chunk.len() as u64;
+        next = chunks.message().await?;
+    }
+    let digest = Digest::from(<[u8; 32]>::from(digest.finalize())).to_string();
+    if digest != info.digest {
+        return Err(Failed::new(
+            Code::DataDamaged,
+            format!(
+                "{} is not what the server made: its digest is {digest}, not {}",
+                path.display(),
+                info.digest
+            ),
+        ));
+    }
+    archive.persist(force).map_err(named)?;
+    if output.is_json() {
+        output.value(&json!({"path": path.display().to_string(), "bytes": written, "archive": json_of("ArchiveInfo", &info)?}))?;
+    } else {
+        output.line(&format!(
+            "{GOOD}wrote{GOOD:#} {} ({})",
+            path.display(),
+            bytes(i64::try_from(written).unwrap_or(0))
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_names_a_file_in_this_folder_and_no_other() {
+        assert_eq!(
+            plain("refunds-1.1.0.zip").ok(),
+            Some(PathBuf::from("refunds-1.1.0.zip"))
+        );
+        for name in [
+            "", ".", "..", "/etc/x", "../x", "a/../b", "a/b", "a/", "./a", ".bashrc", "a\nb",
+            "a\0b",
+        ] {
+            assert!(plain(name).is_err(), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What grades solutions: whether it can be relied on, and the gate of learning paths.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::doctor::{CheckStatus, Finding};
+use super::outcome::{problem_line, problems_json};
+use super::output::{BAD, Failed, GOOD, Output};
+use contract::v1;
+use model::Code;
+use server::{Config, learning};
+
+/// Says what is wrong with learning paths: reads them, and sends them through their gate.
+pub(super) async fn check(
+    folders: &[PathBuf],
+    config: &Config,
+    output: &Output,
+) -> Result<ExitCode, Failed> {
+    let graders = learning::graders(&config.learning)?;
+    let mut found = Vec::new();
+    for folder in folders {
+        let read = learning::read_paths(folder);
+        found.extend(read.map_err(|error| Failed::new(Code::LocalFileFailed, error.to_string()))?);
+    }
+    learning::check(&mut found, &graders).await;
+    let mut items = Vec::new();
+    let sound = found.iter().filter(|it| it.is_sound()).count();
+    let refused = found.len() - sound;
+    for it in found {
+        let (is_sound, folder) = (it.is_sound(), it.folder.display().to_string());
+        let problems: Vec<v1::Problem> = it.problems.into_iter().map(Into::into).collect();
+        if output.is_json() {
+            items.push(json!({
+                "path": folder,
+                "valid": is_sound,
+                "problems": problems_json(&problems)?,
+            }));
+            continue;
+        }
+        let (style, word) = if is_sound {
+            (GOOD, "valid")
+        } else {
+            (BAD, "refused")
+        };
+        output.line(&format!("{style}{word}{style:#} {folder}"))?;
+        for problem in &problems {
+            output.line(&format!("  {}", problem_line(problem)))?;
+        }
+    }
+    if output.is_json() {
+        output.value(&json!({"valid": sound, "refused": refused, "paths": items}))?;
+    } else {
+        output.line(&format!("{sound} valid, {refused} refused"))?;
+    }
+    Ok(if refused == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn status(holds: bool, otherwise: CheckStatus) -> CheckStatus {
+    if holds { CheckStatus::Ok } else { otherwise }
+}
+
+/// Which confinements hold for the process that runs learners' solutions.
+pub(super) async fn confinement(config: &Config) -> Result<Vec<Finding>, Failed> {
+    let sandbox = learning::sandbox(&config.learning)?;
+    let demanded = if config.learning.require_confinement {
+        CheckStatus::Failed
+    } else {
+        CheckStatus::Warning
+    };
+    let held = match sandbox.confinement().await {
+        Ok(held) => held,
+        Err(error) => {
+            return Ok(vec![Finding {
+                check: "sandbox",
+                status: CheckStatus::Failed,
+                found: error.to_string(),
+                next: "solutions that run cannot be graded here; the log of the server says more",
+            }]);
+        }
+    };
+    let yes = |holds: bool| if holds { "yes" } else { "no" }.to_owned();
+    Ok(vec![
+        Finding {
+            check: "sandbox.rlimits",
+            status: status(held.rlimits, CheckStatus::Failed),
+            found: yes(held.rlimits),
+            next: "limits on processor time and memory could not be set",
+        },
+        Finding {
+            check: "sandbox.landlock",
+            status: status(held.landlock.is_some(), demanded),
+            found: held
+                .landlock
+                .map_or_else(|| "no".to_owned(), |version| format!("version {version}")),
+            next: "needs Linux 5.13 with Landlock; without it seccomp alone keeps solutions from files",
+        },
+        Finding {
+            check: "sandbox.seccomp",
+            status: status(held.seccomp, demanded),
+            found: yes(held.seccomp),
+            next: "needs Linux with seccomp filters; without it solutions could open sockets",
+        },
+    ])
+}

@@ -1,0 +1,262 @@
+//! The command line.
+//!
+//! Rules:
+//!
+//! * A command speaks the contract, to a running server or, in process, to the
+//!   services over a data directory: the same calls, the same refusals. What stays
+//!   (`mcp`, `watch`, `dev --publish`) starts a server instead, in the background.
+//! * What a command found goes to stdout, in the format that was asked for: else as a
+//!   table to a terminal and as plain text into a pipe. Everything else goes to stderr.
+//! * Exit codes: 0 all is well, 1 something was refused or failed, 2 the command
+//!   line is wrong.
+//!
+//! Not here: what the calls do.
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod args;
+mod audit;
+mod author;
+mod background;
+mod blocklist;
+mod checks;
+mod command_line;
+mod compose;
+mod config;
+mod connect;
+mod data;
+mod doctor;
+mod exercise;
+mod export;
+#[cfg(feature = "learning")]
+mod grading;
+#[cfg(not(feature = "learning"))]
+#[path = "without_grading.rs"]
+mod grading;
+mod import;
+mod install;
+mod learn;
+mod manual;
+mod mcp;
+mod mirror;
+mod namespace;
+mod outcome;
+mod output;
+mod remote;
+mod review;
+mod scan;
+mod search;
+mod serve;
+mod served;
+mod similar;
+mod skill_args;
+mod skills;
+mod sources;
+mod status;
+mod sync;
+mod teach;
+mod token;
+mod tools;
+mod versions;
+
+use std::process::ExitCode;
+
+use ::folders as folder;
+pub use args::Cli;
+use args::Command;
+use output::{Failed, Output};
+
+use model::Code;
+use server::{Config, ConfigError, LogFormat, Telemetry};
+
+/// Threads for work that blocks: as many as the executor has permits, so that nothing
+/// waits behind its back.
+fn blocking_threads() -> usize {
+    let processors = std::thread::available_parallelism();
+    executor::threads(processors.map_or(1, std::num::NonZero::get))
+}
+
+/// Runs a command line.
+#[must_use]
+pub fn run(cli: Cli) -> ExitCode {
+    if matches!(cli.command, Command::Background) {
+        // Nobody reads its stderr.
+        std::panic::set_hook(Box::new(|info| {
+            tracing::error!("a thread panicked: {info}");
+        }));
+    }
+    model::quiet_panics();
+    let output = Output::new(cli.global.format());
+    if output.is_rows() && !cli.command.prints_rows() {
+        let error = "this command prints no rows: the formats `tsv` and `ids` are not for it";
+        command_line::as_read()
+            .error(clap::error::ErrorKind::InvalidValue, error)
+            .exit();
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(blocking_threads())
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return output.failed(&Failed::fault(error)),
+    };
+    let is_check = matches!(cli.command, Command::Check(_));
+    let result = runtime.block_on(command(cli, &output));
+    // A thread that still waits for a disk or a terminal does not hold us up.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    match result {
+        Ok(code) => code,
+        Err(failed) => {
+            let code = output.failed(&failed);
+            if is_check {
+                compose::unanswered(&failed)
+            } else {
+                code
+            }
+        }
+    }
+}
+
+async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
+    let Cli { global, command } = cli;
+    // These need nothing that could be wrong.
+    let command = match command {
+        Command::Completions(options) => return manual::completions(&options, output),
+        Command::Man(options) => return manual::man(&options, output),
+        // It says itself what is wrong.
+        Command::Config(options) => {
+            return tokio::task::block_in_place(|| config::config(&global, options, output));
+        }
+        command => command,
+    };
+    let config = match &global.config {
+        Some(path) => Config::read(path)
+            .map_err(|error: ConfigError| Failed::new(Code::ConfigInvalid, error.to_string()))?,
+        None => Config::default(),
+    };
+    if !matches!(command, Command::Serve(_) | Command::Background) {
+        // Where the services run in process, a fault has a log to go to.
+        Telemetry::start("error", LogFormat::Text, None).map_err(Failed::fault)?;
+    }
+    let command = match command {
+        Command::Installs(command) => match install::here(command, output) {
+            Ok(done) => return done,
+            Err(command) => Command::Installs(command),
+        },
+        command => command,
+    };
+    match command {
+        Command::Serve(options) => serve::serve(&global, options, config).await,
+        Command::Background => background::background(&global, config).await,
+        Command::Status => status::status(&global, &config, output).await,
+        Command::Scan(options) => scan::scan(&options, output),
+        Command::Validate(options) => import::validate(&options, output),
+        Command::New(options) => author::new(&options, output),
+        Command::Dev(options) if !options.publish => author::dev(None, options, output).await,
+        Command::Verify => data::verify(&global, &config, output).await,
+        Command::Backup(options) => data::backup(&global, &config, &options, output).await,
+        Command::Restore(options) => data::restore(&global, &config, &options, output).await,
+        Command::Salvage(options) => data::salvage(&global, &config, &options, output).await,
+        Command::Compact => data::compact(&global, &config, output).await,
+        Command::Reindex => data::reindex(&global, &config, output).await,
+        Command::Doctor => doctor::doctor(&global, &config, output).await,
+        Command::Learn(learn::Learn {
+            action: learn::Action::Check { folders },
+            ..
+        }) => grading::check(&folders, &config, output).await,
+        command => {
+            let mut client = match command {
+                Command::Mcp(ref options) => {
+                    connect::connect_window(&global, &config, !options.no_local).await?
+                }
+                Command::Watch(_) | Command::Dev(_) => {
+                    connect::connect_window(&global, &config, false).await?
+                }
+                _ => connect::connect(&global, &config).await?,
+            };
+            let result = Box::pin(with_client(&mut client, command, output)).await;
+            client.close().await;
+            result
+        }
+    }
+}
+
+async fn with_client(
+    client: &mut connect::Client,
+    command: Command,
+    output: &Output,
+) -> Result<ExitCode, Failed> {
+    match command {
+        Command::Import(options) => import::import(client, options, output).await,
+        Command::Publish(options) => import::publish(client, options, output).await,
+        Command::Dev(options) => author::dev(Some(client), options, output).await,
+        Command::List(options) => skills::list(client, options, output).await,
+        Command::Search(options) => search::search(client, options, output).await,
+        Command::Similar(options) => similar::similar(client, options, output).await,
+        Command::Analyze(options) => search::analyze(client, options, output).await,
+        Command::Recommend(options) => search::recommend(client, options, output).await,
+        Command::Show(options) => skills::show(client, options, output).await,
+        Command::Read(options) => skills::read(client, options, output).await,
+        Command::Versions(options) => versions::versions(client, options, output).await,
+        Command::Diff(options) => versions::diff(client, options, output).await,
+        Command::Activate(options) => versions::activate(client, options, output).await,
+        Command::Yank(options) => versions::yank(client, options, output).await,
+        Command::Unyank(options) => versions::unyank(client, options, output).await,
+        Command::Delete(options) => versions::delete(client, options, output).await,
+        Command::Block(options) => blocklist::block(client, options, output).await,
+        Command::Unblock(options) => blocklist::unblock(client, options, output).await,
+        Command::Blocklist(options) => blocklist::blocklist(client, options, output).await,
+        Command::Source(options) => sources::source(client, options, output).await,
+        Command::Sync(options) => sync::sync(client, options, output).await,
+        Command::Token(options) => token::token(client, options, output).await,
+        Command::Namespace(options) => namespace::namespace(client, options, output).await,
+        Command::AuditTrail(options) => audit::audit(client, options, output).await,
+        Command::Whoami => token::whoami(client, output).await,
+        Command::Held(options) => review::held(client, options, output).await,
+        Command::Approve(options) => review::approve(client, options, output).await,
+        Command::Reject(options) => review::reject(client, options, output).await,
+        Command::Installs(command) => install::served(client, command, output).await,
+        Command::Metrics(options) => versions::metrics(client, options, output).await,
+        Command::Export(options) => export::export(client, options, output).await,
+        Command::Mcp(options) => mcp::mcp(client, &options).await,
+        Command::Watch(options) => skills::watch(client, options, output).await,
+        Command::Compose(options) => compose::compose(client, options, output).await,
+        Command::Check(options) => compose::check(client, options, output).await,
+        Command::Lock(options) => compose::lock(client, options, output).await,
+        Command::Conflicts(options) => checks::conflicts(client, options, output).await,
+        Command::Budget(options) => checks::budget(client, options, output).await,
+        Command::Activation(options) => checks::activation(client, options, output).await,
+        Command::Load(options) => tools::load(client, options, output).await,
+        Command::Detail(options) => tools::detail(client, options, output).await,
+        Command::Session(options) => tools::session(client, options, output).await,
+        Command::Unload(options) => tools::unload(client, options, output).await,
+        Command::Tools(options) => tools::tools(client, options, output).await,
+        Command::Call(options) => tools::call(client, options, output).await,
+        Command::Calls(options) => tools::calls(client, options, output).await,
+        Command::Learn(options) => learn::learn(client, options, output).await,
+        Command::Serve(_)
+        | Command::Background
+        | Command::Status
+        | Command::Scan(_)
+        | Command::Validate(_)
+        | Command::New(_)
+        | Command::Verify
+        | Command::Backup(_)
+        | Command::Restore(_)
+        | Command::Salvage(_)
+        | Command::Compact
+        | Command::Reindex
+        | Command::Doctor
+        | Command::Config(_)
+        | Command::Completions(_)
+        | Command::Man(_) => Err(Failed::fault("this command needs no server")),
+    }
+}

@@ -1,0 +1,317 @@
+//! All skills as a tree of files, and as a repository: nobody is locked in.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+use provision::Source as _;
+use serde::{Deserialize, Serialize};
+
+use super::connect::Client;
+use super::output::{self, Exit, Failed, GOOD, Output, counted};
+use super::served::Served;
+use contract::v1;
+use model::{Code, SkillId, VersionNumber};
+use store::AtomicFile;
+
+/// The list of what was written, in the folder.
+const LIST: &str = "skills.json";
+/// Where a skill is written before it is put into its place. No id begins with a dot.
+const WORK: &str = ".writing";
+const PAGE: i32 = 500;
+/// Who commits: the same everywhere, so that the same skills make the same commit.
+const AUTHOR: &str = "Repertoire";
+const EMAIL: &str = "repertoire@localhost";
+
+#[derive(Debug, Args)]
+pub(super) struct Tree {
+    /// Only skills of this namespace: `source`, or `source/author`.
+    #[arg(long, requires = "all")]
+    namespace: Option<String>,
+    /// Commit the tree to a Git repository in the folder.
+    #[arg(long, requires = "all")]
+    git: bool,
+    /// Push the commit to a remote, with your own Git and what it knows of the remote.
+    #[arg(long, value_name = "URL", requires = "git")]
+    push: Option<String>,
+    /// The branch to push to.
+    #[arg(long, default_value = "main", requires = "git")]
+    branch: String,
+}
+
+/// A skill in the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    id: String,
+    version_number: u32,
+    semantic_version: String,
+    digest: String,
+    created_at: i64,
+}
+
+/// What was written.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct List {
+    skills: Vec<Entry>,
+}
+
+fn failed(what: impl std::fmt::Display) -> Failed {
+    Failed::new(Code::LocalFileFailed, what.to_string())
+}
+
+fn at(path: &Path) -> impl Fn(std::io::Error) -> Failed + '_ {
+    move |error| failed(format!("cannot write {}: {error}", path.display()))
+}
+
+/// What an earlier export wrote to a folder; nothing where it is empty, or not there.
+fn earlier(folder: &Path) -> Result<List, Failed> {
+    let list = folder.join(LIST);
+    match fs::read(&list) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+            failed(format!(
+                "{} is no list of an export: {error}",
+                list.display()
+            ))
+        }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            if entries.any(|entry| entry.file_name() != ".git") {
+                let message = format!(
+                    "{} has files, and no {LIST} of an earlier export",
+                    folder.display()
+                );
+                return Err(failed(message).hint("name an empty or new folder"));
+            }
+            Ok(List::default())
+        }
+        Err(error) => Err(at(&list)(error)),
+    }
+}
+
+/// The active versions of all skills of a namespace, by id.
+async fn wanted(client: &mut Client, namespace: &str) -> Result<Vec<Entry>, Failed> {
+    let (source, author) = namespace.split_once('/').unwrap_or((namespace, ""));
+    let mut request = v1::ListSkillsRequest {
+        page_size: PAGE,
+        source: source.to_owned(),
+        author: author.to_owned(),
+        ..Default::default()
+    };
+    let mut found = Vec::new();
+    loop {
+        let page = client.lookup().list_skills(request.clone()).await?;
+        let page = page.into_inner();
+        for skill in page.skills {
+            // They come with every server.
+            if skill.id.starts_with("builtin/") {
+                continue;
+            }
+            let request = v1::GetVersionRequest {
+                skill_id: skill.id.clone(),
+                ..Default::default()
+            };
+            let version = client.registry().get_version(request).await?.into_inner();
+            let info = version.version.and_then(|version| version.info);
+            let info = info.ok_or_else(|| Failed::fault("a version without what it is"))?;
+            found.push(Entry {
+                id: skill.id,
+                version_number: info.version_number,
+                semantic_version: info.semantic_version,
+                digest: info.digest,
+                created_at: info.created_at.map_or(0, |time| time.seconds),
+            });
+        }
+        if page.next_page_token.is_empty() {
+            found.sort_by(|a, b| a.id.cmp(&b.id));
+            return Ok(found);
+        }
+        request.page_token = page.next_page_token;
+    }
+}
+
+pub(super) async fn all(
+    client: &mut Client,
+    folder: PathBuf,
+    options: Tree,
+    output: &Output,
+) -> Exit {
+    let before = earlier(&folder)?;
+    let namespace = options.namespace.clone().unwrap_or_default();
+    let skills = wanted(client, &namespace).await?;
+    fs::create_dir_all(&folder).map_err(at(&folder))?;
+    let work = folder.join(WORK);
+    if work.exists() {
+        // Of an export that was ended.
+        fs::remove_dir_all(&work).map_err(at(&work))?;
+    }
+    if before.skills.is_empty() {
+        // From now on the folder is that of an export, which the next one goes on with.
+        write_list(&folder, &before)?;
+    }
+    // Before anything is written: on some disks a name is the same in capitals.
+    let removed = remove_gone(&folder, &before, &skills)?;
+    let bar = output::bar(skills.len() as u64, "skills");
+    let mut written = 0;
+    for entry in &skills {
+        let place = folder.join(&entry.id);
+        let is_same = before.skills.contains(entry) && place.is_dir();
+        if !is_same {
+            write(client, entry, &place, &work).await?;
+            written += 1;
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let newest = skills
+        .iter()
+        .map(|entry| entry.created_at)
+        .max()
+        .unwrap_or(0);
+    let count = skills.len();
+    write_list(&folder, &List { skills })?;
+    let commit = if options.git {
+        Some(commit(&folder, count, newest, &options)?)
+    } else {
+        None
+    };
+    if output.is_json() {
+        output.value(&serde_json::json!({
+            "path": folder.display().to_string(),
+            "skills": count,
+            "written": written,
+            "removed": removed,
+            "commit": commit,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.line(&format!(
+        "{GOOD}wrote{GOOD:#} {} ({}: {written} written, {removed} removed)",
+        folder.display(),
+        counted(count, "skill"),
+    ))?;
+    if let Some(commit) = commit {
+        output.line(&format!("{GOOD}committed{GOOD:#} {commit}"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the list, whole or not at all.
+fn write_list(folder: &Path, list: &List) -> Result<(), Failed> {
+    let path = folder.join(LIST);
+    let text = serde_json::to_string_pretty(list).map_err(Failed::fault)? + "\n";
+    let file = AtomicFile::new(&path).map_err(at(&path))?;
+    file.file().write_all(text.as_bytes()).map_err(at(&path))?;
+    file.persist(true).map_err(at(&path))
+}
+
+/// Removes the skills of the list before that are no longer there, with the folders that had
+/// nothing else. How many.
+fn remove_gone(folder: &Path, before: &List, now: &[Entry]) -> Result<usize, Failed> {
+    let there: BTreeSet<&str> = now.iter().map(|entry| entry.id.as_str()).collect();
+    let gone = before.skills.iter();
+    let gone = gone.filter(|entry| !there.contains(entry.id.as_str()));
+    let mut removed = 0;
+    for entry in gone {
+        // A list is a file like others: what it says is no path before it is an id.
+        let Ok(id) = entry.id.parse::<SkillId>() else {
+            continue;
+        };
+        let place = folder.join(id.as_str());
+        if place.is_dir() {
+            fs::remove_dir_all(&place).map_err(at(&place))?;
+            removed += 1;
+        }
+        for above in place.ancestors().skip(1).take(2) {
+            // One with something in it stays.
+            fs::remove_dir(above).ok();
+        }
+    }
+    Ok(removed)
+}
+
+/// Writes a skill elsewhere, and puts it into its place.
+async fn write(
+    client: &mut Client,
+    entry: &Entry,
+    place: &Path,
+    work: &Path,
+) -> Result<(), Failed> {
+    let id: SkillId = entry.id.parse().map_err(Failed::fault)?;
+    let number = VersionNumber::new(entry.version_number);
+    let number = number.ok_or_else(|| Failed::fault("a version without a number"))?;
+    let archive = Served(client).archive(&id, number).await?;
+    let files = install::unpack(&archive.bytes).map_err(failed)?;
+    let digests = files
+        .iter()
+        .map(|(path, content)| (path, model::Digest::of(content)));
+    let digest = model::bundle_digest(digests).to_string();
+    if digest != entry.digest {
+        let message = format!("'{id}' is not what the server has: its digest is {digest}");
+        return Err(Failed::new(Code::DataDamaged, message));
+    }
+    for (path, content) in files {
+        let file = work.join(path.as_str());
+        let folder = file.parent().unwrap_or(work);
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        fs::write(&file, &content).map_err(at(&file))?;
+    }
+    if place.exists() {
+        fs::remove_dir_all(place).map_err(at(place))?;
+    }
+    let above = place.parent().unwrap_or(place);
+    fs::create_dir_all(above).map_err(at(above))?;
+    fs::rename(work, place).map_err(at(place))
+}
+
+/// Runs Git in the folder; what it says on its stdout.
+fn git<I: AsRef<OsStr>>(folder: &Path, time: i64, args: &[I]) -> Result<String, Failed> {
+    // With the `@` it is seconds, however few.
+    let date = format!("@{time} +0000");
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder).args(args);
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{role}_NAME"), AUTHOR);
+        command.env(format!("GIT_{role}_EMAIL"), EMAIL);
+        command.env(format!("GIT_{role}_DATE"), &date);
+    }
+    let done = command.output();
+    let done = done.map_err(|error| failed(format!("cannot run git: {error}")))?;
+    if done.status.success() {
+        return Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned());
+    }
+    let words = String::from_utf8_lossy(&done.stderr);
+    let words = model::shown(words.trim(), 500);
+    Err(failed(format!("git did not do it: {words}")))
+}
+
+/// Commits what is in the folder, and pushes it where that was asked for. The commit.
+fn commit(folder: &Path, skills: usize, time: i64, options: &Tree) -> Result<String, Failed> {
+    if !folder.join(".git").exists() {
+        git(folder, time, &["init", "--quiet", "--initial-branch=main"])?;
+    }
+    // Files of skills, whatever a `.gitignore` among them says.
+    git(folder, time, &["add", "--all", "--force", "."])?;
+    let has_changes = !git(folder, time, &["status", "--porcelain"])?.is_empty();
+    if has_changes {
+        let message = format!("Export of {}", counted(skills, "skill"));
+        let args = [
+            "commit",
+            "--quiet",
+            "--no-verify",
+            "--no-gpg-sign",
+            "-m",
+            &message,
+        ];
+        git(folder, time, &args)?;
+    }
+    let commit = git(folder, time, &["rev-parse", "HEAD"])?;
+    if let Some(remote) = &options.push {
+        let to = format!("HEAD:refs/heads/{}", options.branch);
+        git(folder, time, &["push", "--quiet", "--", remote, &to])?;
+    }
+    Ok(commit)
+}

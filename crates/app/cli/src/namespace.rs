@@ -1,0 +1,172 @@
+//! Commands on namespaces: whose they are, and who sees the skills in them.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::connect::Client;
+use super::output::{Exit, FAINT, GOOD, Output, Table, counted, time};
+use contract::v1;
+
+/// Namespaces that are asked for at once.
+const PAGE: i32 = 1000;
+
+const NAMESPACE_EXAMPLES: &str = "\
+Examples:
+  repertoire namespace                                       those of which something was said
+  repertoire namespace set github/acme --visibility private  nobody else sees its skills
+  repertoire namespace set github/acme --add-owner token:ada --add-owner oidc:acme/1234
+  repertoire namespace set github/acme --visibility default  what the config file says
+
+Who sees the skills of a namespace; to everybody else they do not exist:
+  public    whoever may read
+  internal  whoever signed in
+  private   owners, who may change them, and whose token sees them
+            (`repertoire token create NAME --role agent --sees 'github/acme/*'`)
+Where a namespace has owners, they alone publish in it, beside administrators. Owners are named
+as `repertoire whoami` names them. docs/access.md says more.";
+
+#[derive(Debug, Args)]
+#[command(after_help = NAMESPACE_EXAMPLES)]
+pub(super) struct Namespace {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+impl Namespace {
+    /// It lists namespaces.
+    pub(super) fn prints_rows(&self) -> bool {
+        matches!(self.action, None | Some(Action::List))
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the namespaces of which something was said: who sees them, and whose they are.
+    List,
+    /// Say who sees the skills of a namespace, and who owns it.
+    Set(Set),
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Visibility {
+    Public,
+    Internal,
+    Private,
+    Default,
+}
+
+#[derive(Debug, Args)]
+struct Set {
+    /// `SOURCE/AUTHOR`, the first two parts of the ids of its skills.
+    namespace: String,
+    /// Who sees its skills; `default`: what the config file says.
+    #[arg(
+        long,
+        value_enum,
+        required_unless_present_any = ["add_owners", "remove_owners"]
+    )]
+    visibility: Option<Visibility>,
+    /// Who is to own it as well, such as `token:ada`. Can be given more than once.
+    #[arg(long = "add-owner", value_name = "CALLER")]
+    add_owners: Vec<String>,
+    /// Who is not to own it any more. Can be given more than once.
+    #[arg(long = "remove-owner", value_name = "CALLER")]
+    remove_owners: Vec<String>,
+}
+
+fn visibility(namespace: &v1::NamespaceInfo) -> &'static str {
+    match namespace.visibility() {
+        v1::Visibility::Public => "public",
+        v1::Visibility::Internal => "internal",
+        v1::Visibility::Private => "private",
+        v1::Visibility::Unspecified | v1::Visibility::Default => "unknown",
+    }
+}
+
+fn owners(namespace: &v1::NamespaceInfo) -> String {
+    match namespace.owners.as_slice() {
+        [] => "nobody".to_owned(),
+        some => some.join(" "),
+    }
+}
+
+pub(super) async fn namespace(client: &mut Client, options: Namespace, output: &Output) -> Exit {
+    match options.action {
+        None | Some(Action::List) => list(client, output).await,
+        Some(Action::Set(options)) => set(client, options, output).await,
+    }
+}
+
+async fn list(client: &mut Client, output: &Output) -> Exit {
+    let mut all = v1::ListNamespacesResponse::default();
+    loop {
+        let request = v1::ListNamespacesRequest {
+            page_size: PAGE,
+            page_token: all.next_page_token.clone(),
+        };
+        let page = client.access().list_namespaces(request).await?.into_inner();
+        all.namespaces.extend(page.namespaces);
+        all.next_page_token = page.next_page_token;
+        if all.next_page_token.is_empty() {
+            break;
+        }
+    }
+    if output.is_json() {
+        output.message("ListNamespacesResponse", &all)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut rows = Table::new(&["namespace", "seen by", "owners", "since", "by"]);
+    for namespace in &all.namespaces {
+        rows.add_row([
+            namespace.namespace.clone(),
+            visibility(namespace).to_owned(),
+            owners(namespace),
+            time(namespace.updated_at),
+            namespace.updated_by.clone(),
+        ]);
+    }
+    output.table(&rows)?;
+    output.line(&counted(all.namespaces.len(), "namespace"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn set(client: &mut Client, options: Set, output: &Output) -> Exit {
+    let Set {
+        namespace,
+        visibility: asked,
+        add_owners,
+        remove_owners,
+    } = options;
+    let asked = match asked {
+        None => v1::Visibility::Unspecified,
+        Some(Visibility::Public) => v1::Visibility::Public,
+        Some(Visibility::Internal) => v1::Visibility::Internal,
+        Some(Visibility::Private) => v1::Visibility::Private,
+        Some(Visibility::Default) => v1::Visibility::Default,
+    };
+    let request = v1::SetNamespaceRequest {
+        namespace,
+        visibility: asked.into(),
+        add_owners,
+        remove_owners,
+    };
+    let answer = client.access().set_namespace(request).await?.into_inner();
+    if output.is_json() {
+        output.message("SetNamespaceResponse", &answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let info = answer.info.unwrap_or_default();
+    let whence = if info.is_default {
+        " by the config file"
+    } else {
+        ""
+    };
+    output.line(&format!(
+        "{GOOD}set{GOOD:#} {}: {}{whence} {FAINT}(owners: {}){FAINT:#}",
+        info.namespace,
+        visibility(&info),
+        owners(&info),
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}

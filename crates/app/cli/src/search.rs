@@ -1,0 +1,439 @@
+//! Commands that find skills: by words, and for a codebase.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+
+use super::connect::Client;
+use super::output::{Exit, FAINT, Failed, GOOD, Output, Style, Table, WARN, counted, note};
+use codebase::ScanOptions;
+use contract::v1;
+use model::{Code, printable};
+
+/// Files that are sent of a codebase, at most.
+const FILES: usize = 5_000;
+/// How long a codebase is walked.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const SEARCH_EXAMPLES: &str = "\
+Examples:
+  repertoire search systematic-debugging              a name
+  repertoire search review of a pull request          a task, in words
+  repertoire search \"kuberntes deploymnet\"            spelling is corrected
+  repertoire search database --technology postgres --limit 5";
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
+#[command(after_help = SEARCH_EXAMPLES)]
+pub(super) struct Search {
+    /// Words, a name, or a sentence about a task.
+    #[arg(required = true, value_name = "QUERY")]
+    query: Vec<String>,
+    /// Only skills of this category. Can be given more than once: any of them.
+    #[arg(long = "category", value_name = "CATEGORY")]
+    categories: Vec<String>,
+    /// Only skills about this technology. Can be given more than once: any of them.
+    #[arg(long = "technology", value_name = "TECHNOLOGY")]
+    technologies: Vec<String>,
+    /// Only skills with this tag. Can be given more than once: any of them.
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Only skills of this namespace, such as `github` or `github/acme`. Can be given
+    /// more than once: any of them.
+    #[arg(long = "namespace", value_name = "NAMESPACE")]
+    namespaces: Vec<String>,
+    /// What the skills are ordered by.
+    #[arg(long, value_enum, default_value = "relevance")]
+    sort: SortField,
+    /// The least first.
+    #[arg(long)]
+    ascending: bool,
+    /// Skills at most, 50 at the most.
+    #[arg(long, short = 'n', default_value_t = 10, value_parser = clap::value_parser!(i32).range(1..=50))]
+    limit: i32,
+    /// Skills to pass over.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..))]
+    offset: i32,
+    /// Count what is found by category, technology, trust tier and source.
+    #[arg(long)]
+    facets: bool,
+    /// Look for words only, not for meaning.
+    #[arg(long)]
+    words_only: bool,
+    /// Say how each skill got its place.
+    #[arg(long)]
+    explain: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SortField {
+    /// How well they answer the query.
+    Relevance,
+    /// Their quality.
+    Score,
+    /// Stars of their repositories.
+    Stars,
+    /// When they last changed.
+    Updated,
+}
+
+/// A codebase of this machine.
+#[derive(Debug, Args)]
+pub(super) struct Analyze {
+    /// The folder of the codebase.
+    #[arg(default_value = ".", value_name = "DIR")]
+    folder: PathBuf,
+    /// Directories to go down, 1 to 10.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(i32).range(1..=10))]
+    depth: i32,
+    /// Leave out the dependencies of manifests.
+    #[arg(long)]
+    no_dependencies: bool,
+    /// Look at manifests near the root only.
+    #[arg(long)]
+    quick: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Recommend {
+    /// The folder of the codebase.
+    #[arg(default_value = ".", value_name = "DIR")]
+    folder: PathBuf,
+    /// Skills at most, 25 at the most.
+    #[arg(long, short = 'n', default_value_t = 10, value_parser = clap::value_parser!(i32).range(1..=25))]
+    limit: i32,
+    /// Also what may help, and skills that nobody has tried yet.
+    #[arg(long)]
+    exploratory: bool,
+    /// Skills that are installed, by id or short name, with commas between; those in
+    /// the codebase's own skill folders are found.
+    #[arg(long, value_name = "SKILLS", value_delimiter = ',')]
+    installed: Vec<String>,
+    /// List skills that are installed, too.
+    #[arg(long)]
+    all: bool,
+}
+
+pub(super) async fn search(client: &mut Client, options: Search, output: &Output) -> Exit {
+    client.index().await;
+    let sort = match options.sort {
+        SortField::Relevance => v1::SearchSortField::Relevance,
+        SortField::Score => v1::SearchSortField::Score,
+        SortField::Stars => v1::SearchSortField::Stars,
+        SortField::Updated => v1::SearchSortField::Updated,
+    };
+    let direction = if options.ascending {
+        v1::SortDirection::Asc
+    } else {
+        v1::SortDirection::Desc
+    };
+    let request = v1::SearchRequest {
+        query: options.query.join(" "),
+        filters: Some(v1::SearchFilters {
+            categories: options.categories,
+            technologies: options.technologies,
+            tags: options.tags,
+            namespaces: options.namespaces,
+            ..Default::default()
+        }),
+        sort: Some(v1::SearchSort {
+            field: sort.into(),
+            direction: direction.into(),
+        }),
+        limit: Some(options.limit),
+        offset: options.offset,
+        facets: options.facets,
+        words_only: options.words_only,
+        highlights: !output.is_rows(),
+    };
+    let found = client.lookup().search(request).await?.into_inner();
+    if output.is_json() {
+        output.message("SearchResponse", &found)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let analysis = found.query_analysis.unwrap_or_default();
+    for repair in &analysis.repairs {
+        note(&format!(
+            "{WARN}No skill has '{}'; read as '{}'{WARN:#}",
+            repair.word,
+            repair.read_as.join("', '")
+        ));
+    }
+    if found.results.is_empty() {
+        note("Nothing was found.");
+        for suggestion in &found.suggestions {
+            note(&format!("  {suggestion}"));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if output.is_rows() {
+        let mut rows = Table::new(&["id", "name", "score"]);
+        for skill in &found.results {
+            let score = skill.r#match.as_ref().map_or(0.0, |why| why.score);
+            rows.add_row([&skill.id, &skill.short_name, &format!("{score:.3}")]);
+        }
+        output.table(&rows)?;
+    }
+    for skill in &found.results {
+        output.line(&format!(
+            "{GOOD}{}{GOOD:#}  {FAINT}{}{FAINT:#}",
+            skill.short_name, skill.id
+        ))?;
+        let why = skill.r#match.clone().unwrap_or_default();
+        output.line(&format!("  {}", highlighted(&why.snippet, &why.highlights)))?;
+        if options.explain {
+            output.line(&format!("  {FAINT}{}{FAINT:#}", reason(&why)))?;
+        }
+    }
+    for facet in &found.facets {
+        let values = facet.values.iter();
+        let values: Vec<String> = values.map(|v| format!("{} {}", v.value, v.count)).collect();
+        output.line(&format!("{}: {}", facet.field, values.join(", ")))?;
+    }
+    let first = options.offset + 1;
+    let last = i64::from(options.offset) + i64::try_from(found.results.len()).unwrap_or(0);
+    output.line(&format!(
+        "{first}–{last} of {}",
+        counted(found.total as usize, "skill")
+    ))?;
+    if found.has_more && !analysis.suggested_refinements.is_empty() {
+        let refinements = analysis.suggested_refinements.join("', '");
+        output.line(&format!("{FAINT}finer: '{refinements}'{FAINT:#}"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A snippet with what was found in bold. What a terminal may not get becomes escapes
+/// behind that, so that the ranges count what they were made for.
+fn highlighted(snippet: &str, ranges: &[v1::TextRange]) -> String {
+    let is_match = |at: usize| {
+        let holds =
+            |range: &v1::TextRange| (range.start as usize..range.end as usize).contains(&at);
+        ranges.iter().any(holds)
+    };
+    let bold = Style::Bold;
+    let chars: Vec<(usize, char)> = snippet.chars().enumerate().collect();
+    let mut text = String::new();
+    for run in chars.chunk_by(|(a, _), (b, _)| is_match(*a) == is_match(*b)) {
+        let part: String = run.iter().map(|(_, c)| c).collect();
+        let part = printable(&part);
+        if run.first().is_some_and(|(at, _)| is_match(*at)) {
+            // Into a string it cannot fail.
+            _ = write!(text, "{bold}{part}{bold:#}");
+        } else {
+            text.push_str(&part);
+        }
+    }
+    text
+}
+
+fn reason(why: &v1::SearchMatch) -> String {
+    let tier = match why.tier() {
+        v1::MatchTier::Unspecified | v1::MatchTier::Words => "",
+        v1::MatchTier::Name => "its name; ",
+        v1::MatchTier::NameWords => "every word in its name; ",
+        v1::MatchTier::Meaning => "by meaning alone; ",
+    };
+    let words = if why.matched_terms.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "'{}' in {}; ",
+            why.matched_terms.join("', '"),
+            why.fields.join(", ")
+        )
+    };
+    format!(
+        "{tier}{words}score {:.3} = words {:.3} + meaning {:.3}",
+        why.score, why.words_score, why.meaning_score
+    )
+}
+
+/// The files of a codebase of this machine that say something of it.
+fn files(folder: &Path, options: &ScanOptions) -> Result<Vec<v1::CodebaseFile>, Failed> {
+    let end = Instant::now() + PATIENCE;
+    let stop = || Instant::now() >= end;
+    let inventory = ::codebase::walk(folder, options, &stop).map_err(|error| {
+        Failed::new(Code::LocalFileFailed, error.to_string()).hint("name the folder of a codebase")
+    })?;
+    let mut files: Vec<v1::CodebaseFile> = inventory
+        .files()
+        .map(|(path, content)| v1::CodebaseFile {
+            path: path.to_owned(),
+            content: content.map(ToOwned::to_owned),
+        })
+        .collect();
+    // Those with a text first: they say most.
+    files.sort_by_key(|file| file.content.is_none());
+    if files.len() > FILES {
+        note(&format!(
+            "{WARN}{} files are left out: {FILES} are looked at{WARN:#}",
+            files.len() - FILES
+        ));
+        files.truncate(FILES);
+    }
+    if files.is_empty() {
+        return Err(Failed::new(
+            Code::InvalidParameter,
+            format!("'{}' holds no files", folder.display()),
+        ));
+    }
+    Ok(files)
+}
+
+pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Output) -> Exit {
+    let look = ScanOptions {
+        depth: u8::try_from(options.depth).unwrap_or(u8::MAX),
+        quick_mode: options.quick,
+        ..ScanOptions::default()
+    };
+    let request = v1::AnalyzeCodebaseRequest {
+        depth: Some(options.depth),
+        include_dependencies: Some(!options.no_dependencies),
+        quick_mode: options.quick,
+        files: files(&options.folder, &look)?,
+        ..Default::default()
+    };
+    let found = client
+        .lookup()
+        .analyze_codebase(request)
+        .await?
+        .into_inner();
+    if output.is_json() {
+        output.message("AnalyzeCodebaseResponse", &found)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let project = found.project_info.clone().unwrap_or_default();
+    let kind = format!("{:?}", project.r#type()).to_lowercase();
+    let name = project.name.unwrap_or_else(|| "a codebase".to_owned());
+    let managers = project.package_managers.join(", ");
+    output.line(&format!(
+        "{GOOD}{name}{GOOD:#}  {kind}  {FAINT}{managers}{FAINT:#}"
+    ))?;
+    let mut rows = Table::new(&["technology", "type", "version", "confidence", "source"]);
+    for item in &found.stack {
+        rows.add_row([
+            item.name.clone(),
+            format!("{:?}", item.r#type()).to_lowercase(),
+            item.version.clone().unwrap_or_default(),
+            format!("{:.1}", item.confidence),
+            item.source.clone(),
+        ]);
+    }
+    output.table(&rows)?;
+    let stats = found.stats.clone().unwrap_or_default();
+    output.line(&format!(
+        "{}; languages: {}; confidence: {}",
+        counted(stats.total_files as usize, "file"),
+        stats.languages_detected.join(", "),
+        format!("{:?}", found.confidence_level()).to_lowercase()
+    ))?;
+    let signals: Vec<&str> = found
+        .signals
+        .iter()
+        .map(|signal| signal.name.trim_start_matches("has_"))
+        .collect();
+    output.line(&format!("has: {}", signals.join(", ")))?;
+    for remark in &found.notes {
+        note(&format!("{WARN}{remark}{WARN:#}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &Output) -> Exit {
+    client.index().await;
+    let mode = if options.exploratory {
+        v1::DiscoveryMode::Exploratory
+    } else {
+        v1::DiscoveryMode::Conservative
+    };
+    let request = v1::RecommendSkillsRequest {
+        max_results: Some(options.limit),
+        exclude_installed: Some(!options.all),
+        discovery_mode: mode.into(),
+        files: files(&options.folder, &ScanOptions::default())?,
+        installed_skills: options.installed,
+        ..Default::default()
+    };
+    let found = client
+        .lookup()
+        .recommend_skills(request)
+        .await?
+        .into_inner();
+    if output.is_json() {
+        output.message("RecommendSkillsResponse", &found)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if output.is_rows() {
+        let mut rows = Table::new(&["id", "name", "priority", "score"]);
+        for one in &found.recommendations {
+            let skill = one.skill.clone().unwrap_or_default();
+            let priority = format!("{:?}", one.priority()).to_lowercase();
+            let score = format!("{:.2}", one.match_score);
+            rows.add_row([skill.id, skill.short_name, priority, score]);
+        }
+        output.table(&rows)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.line(&found.analysis_summary)?;
+    for one in &found.recommendations {
+        let skill = one.skill.clone().unwrap_or_default();
+        let priority = format!("{:?}", one.priority()).to_lowercase();
+        output.line(&format!(
+            "{GOOD}{}{GOOD:#}  {priority}  {:.2}  {FAINT}{}{FAINT:#}",
+            skill.short_name, one.match_score, skill.id
+        ))?;
+        for reason in &one.reasons {
+            output.line(&format!("  {}", reason.description))?;
+        }
+    }
+    if found.recommendations.is_empty() {
+        note("No skill here fits this codebase plainly; try --exploratory.");
+    }
+    if !found.gaps_identified.is_empty() {
+        let mut rows = Table::new(&["gap", "severity", "would help"]);
+        for gap in &found.gaps_identified {
+            let severity = format!("{:?}", gap.severity()).to_lowercase();
+            rows.add_row([gap.area.clone(), severity, gap.suggested_skills.join(", ")]);
+        }
+        output.table(&rows)?;
+    }
+    output.line(&format!(
+        "{:.0} % of what it asks for is installed",
+        found.installed_coverage * 100.0
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use terminal::painted_line;
+
+    use super::*;
+
+    fn shown(snippet: &str, ranges: &[(u32, u32)]) -> String {
+        let range = |&(start, end): &(u32, u32)| v1::TextRange { start, end };
+        let ranges: Vec<_> = ranges.iter().map(range).collect();
+        painted_line(&highlighted(snippet, &ranges))
+    }
+
+    #[test]
+    fn what_was_found_is_bold_and_nothing_else_however_odd_the_text_before_it() {
+        assert_eq!(
+            shown("**\u{1b}[2J é\u{202e}字 undo", &[(9, 10), (11, 15)]),
+            "**\\u{1b}[2J é\\u{202e}\u{1b}[1m字\u{1b}[0m \u{1b}[1mundo\u{1b}[0m"
+        );
+        assert_eq!(shown("as it is", &[]), "as it is");
+    }
+
+    #[test]
+    fn ranges_that_the_text_does_not_have_do_no_harm() {
+        assert_eq!(
+            shown("short", &[(3, 90), (7, 2), (200, 300), (4, 5)]),
+            "sho\u{1b}[1mrt\u{1b}[0m"
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! `repertoire serve`.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+
+use super::args::{Global, Serve};
+use super::connect::{settings, start_failed};
+use super::output::Failed;
+use access_log::AccessMode;
+use contract::v1::LeaveRequest;
+use contract::v1::admin_client::AdminClient;
+use model::{Clock as _, Code, SystemClock};
+use server::{
+    self, Config, ConfigFile, LOG, LogFormat, Otlp, Server, Settings, StartError, Telemetry,
+    connect_local,
+};
+use store::OpenError;
+
+/// How long a server that was asked to leave may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+impl Serve {
+    /// Has the flags and the environment go before the config file. What is logged, how, and
+    /// where telemetry goes.
+    pub(super) fn apply(
+        self,
+        settings: &mut Settings,
+        config: &Config,
+    ) -> (String, LogFormat, Option<Otlp>) {
+        if let Some(listen) = self.listen {
+            settings.listen = listen;
+        }
+        let mut modes = AccessMode::ALL.into_iter();
+        if let Some((_, mode)) = modes.find(|(name, _)| self.access_log.as_deref() == Some(name)) {
+            settings.access.log = mode;
+        }
+        if let Some(sample) = self.access_log_sample {
+            settings.access.sample = sample;
+        }
+        if self.embedder.is_some() {
+            settings.search.embedder = self.embedder;
+            settings.places.forget("search.embedder");
+        }
+        settings.web.allowed_hosts.extend(self.allowed_hosts);
+        let filter = self.log.or_else(|| config.log.clone());
+        let format = self.log_format.or(config.log_format).unwrap_or_default();
+        if self.otlp_endpoint.is_some() {
+            settings.places.forget("otlp_endpoint");
+        }
+        let otlp = config.otlp(self.otlp_endpoint);
+        (filter.unwrap_or_else(|| LOG.to_owned()), format, otlp)
+    }
+}
+
+pub(super) async fn serve(
+    global: &Global,
+    options: Serve,
+    config: Config,
+) -> Result<ExitCode, Failed> {
+    let mut settings = settings(global, &config);
+    let log = options.log.clone();
+    let (filter, format, otlp) = options.apply(&mut settings, &config);
+    server::require(&settings, otlp.as_ref()).map_err(|error| start_failed(&error))?;
+    let telemetry = Telemetry::start(&filter, format, otlp.as_ref())
+        .map_err(|error| Failed::new(Code::ConfigInvalid, error))?;
+
+    store::keep_files_private();
+    // Before anything is opened, so that no signal is missed.
+    let (mut interrupt, mut terminate, mut hangup) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::hangup())?,
+    );
+    let file = global.config.as_deref().map(ConfigFile::read);
+    let mut file = file
+        .transpose()
+        .map_err(|error| Failed::new(Code::ConfigInvalid, error.to_string()))?;
+    // The first line on stderr: whoever started us on port 0 reads it.
+    let announce = |url: &str| writeln!(std::io::stderr(), "{}", listening(url, format));
+    let server = tokio::select! {
+        started = start(&settings, &telemetry, &announce) => started.map_err(|error| start_failed(&error))?,
+        _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
+        _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
+    };
+    server.follow().await;
+    for root in settings.analysis.roots.iter().filter(|root| !root.is_dir()) {
+        tracing::warn!(root = %root.display(), "analysis.roots: there is no such folder, and nothing below it can be read");
+    }
+    tracing::info!(data = %settings.data.display(), version = env!("CARGO_PKG_VERSION"), "serving");
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break,
+            _ = hangup.recv() => reload(&server, &telemetry, file.as_mut(), log.as_deref()).await,
+        }
+    }
+    tracing::info!("stopping");
+    server.stop().await;
+    tracing::info!("stopped");
+    tokio::task::spawn_blocking(move || telemetry.stop())
+        .await
+        .map_err(Failed::fault)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Has a server read its config file again, and says what came of it.
+///
+/// `log`: what is logged whatever the file says.
+async fn reload(
+    server: &Server,
+    telemetry: &Telemetry,
+    file: Option<&mut ConfigFile>,
+    log: Option<&str>,
+) {
+    let Some(file) = file else {
+        tracing::warn!("told to read its config file again, and it has none");
+        return;
+    };
+    let mut read = match tokio::task::block_in_place(|| file.again()) {
+        Ok(read) => read,
+        Err(error) => {
+            tracing::error!(%error, "the config file is wrong, and nothing of it is taken");
+            return;
+        }
+    };
+    let refused = server.take(&read.config).await;
+    read.refuse(&refused);
+    let filter = log.or(read.config.log.as_deref()).unwrap_or(LOG);
+    if let Err(error) = telemetry.set_filter(filter) {
+        tracing::error!(error, "what is logged stays what it was");
+    }
+    let (taken, left) = (read.taken.join(", "), read.left.join(", "));
+    tracing::info!(taken, "the config file was read again");
+    if !left.is_empty() {
+        tracing::warn!(left, "these settings are taken at the next start");
+    }
+}
+
+/// Starts the server. One that a window started makes way for it, and its windows follow.
+async fn start(
+    settings: &Settings,
+    telemetry: &Telemetry,
+    announce: &(dyn Fn(&str) -> std::io::Result<()> + Sync),
+) -> Result<Server, StartError> {
+    let (until, mut asked) = (Instant::now() + PATIENCE, false);
+    loop {
+        match Server::start(settings.clone(), telemetry, announce).await {
+            Err(StartError::Open(OpenError::InUse { path, process })) => {
+                if let Some(channel) = connect_local(&settings.data).await {
+                    let left = AdminClient::new(channel).leave(LeaveRequest {}).await;
+                    asked |= left.is_ok();
+                }
+                if !asked || Instant::now() >= until {
+                    return Err(StartError::Open(OpenError::InUse { path, process }));
+                }
+            }
+            started => return started,
+        }
+    }
+}
+
+/// The line that says where the server is, in the form of the log.
+fn listening(url: &str, format: LogFormat) -> String {
+    let message = format!("listening on {url}");
+    match format {
+        LogFormat::Text => message,
+        LogFormat::Json => serde_json::json!({
+            "timestamp": SystemClock.now().to_string(),
+            "level": "INFO",
+            "fields": {"message": message},
+            "target": module_path!(),
+        })
+        .to_string(),
+    }
+}

@@ -1,0 +1,151 @@
+//! A server as what is installed from it asks.
+
+use super::connect::Client;
+use super::output::Failed;
+use contract::{status, v1};
+use model::{Code, Failure, SkillId, VersionNumber};
+use provision::{Archive, Known, Pin, Source};
+
+/// Bytes that an archive may have.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// The server of a client.
+pub(super) struct Served<'a>(pub(super) &'a Client);
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        status(failure).into()
+    }
+}
+
+/// What a server should not have said.
+fn odd(what: impl std::fmt::Display) -> Failed {
+    Failed::new(
+        Code::ServerUnreachable,
+        format!("the server answers with {what}"),
+    )
+}
+
+fn set(skills: Vec<String>, resolve: bool) -> v1::ComposeSkillsRequest {
+    v1::ComposeSkillsRequest {
+        skills,
+        resolve,
+        ..Default::default()
+    }
+}
+
+impl Source for Served<'_> {
+    type Error = Failed;
+
+    fn name(&self) -> String {
+        self.0.url.clone().unwrap_or_else(|| "local".to_owned())
+    }
+
+    fn has_code(error: &Failed, code: Code) -> bool {
+        error.is(code)
+    }
+
+    async fn resolve(&self, skills: Vec<String>) -> Result<Vec<Pin>, Failed> {
+        let request = v1::ValidateSkillSetRequest {
+            skills: skills.clone(),
+            resolve: true,
+            ..Default::default()
+        };
+        let answer = self.0.composition().validate_skill_set(request).await?;
+        let answer = answer.into_inner();
+        if !answer.valid {
+            // One that cannot be had says why itself; else the set says all that is wrong.
+            for skill in &skills {
+                let id = skill.split('@').next().unwrap_or(skill).to_owned();
+                self.latest_of(id).await?;
+            }
+            self.0
+                .composition()
+                .compose_skills(set(skills, true))
+                .await?;
+            return Err(odd("a set that is neither valid nor wrong"));
+        }
+        let mut entries = answer.lock.unwrap_or_default().entries;
+        entries.sort_by_key(|entry| entry.position);
+        let asked = entries.len().saturating_sub(answer.added_skills.len());
+        let pins = entries.into_iter().enumerate().map(|(at, entry)| {
+            let number = VersionNumber::new(entry.version_number);
+            Ok(Pin {
+                id: entry.skill_id.parse().map_err(odd)?,
+                number: number.ok_or_else(|| odd("a version without a number"))?,
+                digest: entry.digest.parse().map_err(odd)?,
+                requested: at < asked,
+            })
+        });
+        pins.collect()
+    }
+
+    async fn permit_set(&self, skills: Vec<String>) -> Result<(), Failed> {
+        let composed = self
+            .0
+            .composition()
+            .compose_skills(set(skills, false))
+            .await;
+        let refused = |error| Failed::from(error).hint("with --force it is installed beside them");
+        composed.map(|_| ()).map_err(refused)
+    }
+
+    async fn archive(&self, id: &SkillId, number: VersionNumber) -> Result<Archive, Failed> {
+        let request = v1::ExportSkillRequest {
+            skill_id: id.to_string(),
+            version_number: number.get(),
+            format: v1::ArchiveFormat::TarGz.into(),
+            ..Default::default()
+        };
+        let mut chunks = self.0.registry().export_skill(request).await?.into_inner();
+        let (mut bytes, mut info) = (Vec::new(), None);
+        while let Some(message) = chunks.message().await? {
+            info = info.or(message.info);
+            bytes.extend_from_slice(&message.chunk);
+            if bytes.len() > MAX_BYTES {
+                return Err(odd(format!("more than {MAX_BYTES} bytes for '{id}'")));
+            }
+        }
+        let version = info.and_then(|info| info.version).unwrap_or_default();
+        let semantic = version.semantic_version.parse().map_err(odd)?;
+        Ok(Archive { semantic, bytes })
+    }
+
+    async fn known(&self, id: &SkillId, number: VersionNumber) -> Result<Known, Failed> {
+        let request = v1::GetVersionRequest {
+            skill_id: id.to_string(),
+            version_number: number.get(),
+            ..Default::default()
+        };
+        let answer = self.0.registry().get_version(request).await?.into_inner();
+        let info = answer
+            .version
+            .and_then(|version| version.info)
+            .unwrap_or_default();
+        Ok(Known {
+            digest: info.digest.parse().map_err(odd)?,
+            yanked: info.yanked.then_some(info.yank_reason),
+        })
+    }
+
+    async fn latest(&self, id: &SkillId) -> Result<semver::Version, Failed> {
+        self.latest_of(id.to_string()).await
+    }
+}
+
+impl Served<'_> {
+    async fn latest_of(&self, skill_id: String) -> Result<semver::Version, Failed> {
+        let request = v1::GetSkillRequest {
+            skill_id,
+            include_readme: Some(false),
+            ..Default::default()
+        };
+        let answer = self.0.lookup().get_skill(request).await?.into_inner();
+        answer
+            .skill
+            .unwrap_or_default()
+            .current_version
+            .parse()
+            .map_err(odd)
+    }
+}

@@ -1,0 +1,202 @@
+//! Commands on tokens, and on who one is.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use super::connect::Client;
+use super::output::{Exit, FAINT, GOOD, HINT, Output, Table, counted, note, time};
+use access::{Action as Allowed, Role};
+use contract::{action_from_wire, action_on_wire, v1};
+
+const TOKEN_EXAMPLES: &str = "\
+Examples:
+  repertoire token create laptop-of-ada --role publisher --expires 90
+  repertoire token create ci --role publisher --skills 'github/acme/*' --expires 30
+  repertoire token create bot --role agent --sees 'github/acme/*'   private skills, too
+  repertoire token create scraper --action operate      for /metrics
+  repertoire token                                      what there is, and when it was last used
+  repertoire token revoke ci                            at once: what it began ends, too
+
+A server wants tokens where its config file says `access: {sign_in: tokens}`. Roles:
+  reader         read, load
+  agent          and call tools, learn
+  publisher      and publish, activate, delete
+  reviewer       read, load, learn, grade, block, review, audit
+  operator       read, load, block, sync, review, audit, operate
+  administrator  everything
+docs/access.md says which call needs which action.";
+
+#[derive(Debug, Args)]
+#[command(after_help = TOKEN_EXAMPLES)]
+pub(super) struct Token {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+impl Token {
+    /// It lists tokens.
+    pub(super) fn prints_rows(&self) -> bool {
+        matches!(self.action, None | Some(Action::List))
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the tokens: what each allows, and when it was last used.
+    List,
+    /// Make a token, and print its text: nobody can ask for it again.
+    Create(Create),
+    /// Revoke a token. It is refused from now on, and streams that it opened end.
+    Revoke {
+        /// Its name.
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Create {
+    /// What to call it, after who uses it: letters, digits, `.`, `_` and `-`.
+    name: String,
+    /// What it allows, as a role. Can be given more than once.
+    #[arg(long = "role", value_name = "ROLE", value_parser = str::parse::<Role>)]
+    roles: Vec<Role>,
+    /// What it allows, as an action. Can be given more than once.
+    #[arg(long = "action", value_name = "ACTION", value_parser = str::parse::<Allowed>, required_unless_present = "roles")]
+    actions: Vec<Allowed>,
+    /// Skills that it may publish, activate, delete and review: `SOURCE/*`,
+    /// `SOURCE/AUTHOR/*` or an id, with commas between them. [default: all]
+    #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
+    skills: Vec<String>,
+    /// Skills of private namespaces that it sees, beside those that it may change, written in the
+    /// same way. [default: none]
+    #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
+    sees: Vec<String>,
+    /// Days until it expires. [default: it does not]
+    #[arg(long, value_name = "DAYS", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u32).range(0..=3650))]
+    expires: u32,
+}
+
+fn names(actions: &[i32]) -> String {
+    let actions = actions.iter();
+    let known = actions.filter_map(|action| action_from_wire(v1::Action::try_from(*action).ok()?));
+    known.map(Allowed::name).collect::<Vec<_>>().join(" ")
+}
+
+fn skills(skills: &[String]) -> String {
+    match skills {
+        [] => "all".to_owned(),
+        some => some.join(" "),
+    }
+}
+
+pub(super) async fn token(client: &mut Client, options: Token, output: &Output) -> Exit {
+    match options.action {
+        None | Some(Action::List) => list(client, output).await,
+        Some(Action::Create(options)) => create(client, options, output).await,
+        Some(Action::Revoke { name }) => revoke(client, name, output).await,
+    }
+}
+
+async fn list(client: &mut Client, output: &Output) -> Exit {
+    let request = v1::ListTokensRequest {};
+    let answer = client.access().list_tokens(request).await?.into_inner();
+    if output.is_json() {
+        output.message("ListTokensResponse", &answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut rows = Table::new(&["name", "actions", "skills", "expires", "last used"]);
+    let count = answer.tokens.len();
+    for token in answer.tokens {
+        let expires = token
+            .expires_at
+            .map_or("never".to_owned(), |at| time(Some(at)));
+        let used = token
+            .last_used_at
+            .map_or("never".to_owned(), |at| time(Some(at)));
+        rows.add_row([
+            token.name,
+            names(&token.actions),
+            skills(&token.skills),
+            expires,
+            used,
+        ]);
+    }
+    output.table(&rows)?;
+    output.line(&counted(count, "token"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn create(client: &mut Client, options: Create, output: &Output) -> Exit {
+    let Create {
+        name,
+        roles,
+        actions,
+        skills,
+        sees,
+        expires,
+    } = options;
+    let allowed = roles.iter().flat_map(|role| role.actions().iter());
+    let allowed: std::collections::BTreeSet<_> = allowed.chain(actions).collect();
+    let request = v1::CreateTokenRequest {
+        name,
+        actions: allowed
+            .into_iter()
+            .map(|action| action_on_wire(action).into())
+            .collect(),
+        skills,
+        sees,
+        expires_in_days: expires,
+    };
+    let answer = client.access().create_token(request).await?.into_inner();
+    if output.is_json() {
+        output.message("CreateTokenResponse", &answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let info = answer.info.unwrap_or_default();
+    // Its text alone goes to standard output, for `TOKEN=$(repertoire token create …)`.
+    note(&format!(
+        "{GOOD}made{GOOD:#} {}: {} {FAINT}({} skills){FAINT:#}",
+        info.name,
+        names(&info.actions),
+        self::skills(&info.skills),
+    ));
+    note(&format!(
+        "{HINT}hint:{HINT:#} keep its text now, nobody can ask for it again; commands take it from REPERTOIRE_TOKEN"
+    ));
+    output.line(&answer.token)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn revoke(client: &mut Client, name: String, output: &Output) -> Exit {
+    let request = v1::RevokeTokenRequest { name };
+    let answer = client.access().revoke_token(request).await?.into_inner();
+    if output.is_json() {
+        output.message("RevokeTokenResponse", &answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let info = answer.info.unwrap_or_default();
+    output.line(&format!("{GOOD}revoked{GOOD:#} {}", info.name))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn whoami(client: &mut Client, output: &Output) -> Exit {
+    let request = v1::GetCallerRequest {};
+    let answer = client.access().get_caller(request).await?.into_inner();
+    if output.is_json() {
+        output.message("GetCallerResponse", &answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.line(&format!("{GOOD}{}{GOOD:#}", answer.caller))?;
+    output.line(&format!("may: {}", names(&answer.actions)))?;
+    if !answer.skills.is_empty() {
+        output.line(&format!("for: {}", answer.skills.join(" ")))?;
+    }
+    if !answer.sees.is_empty() {
+        output.line(&format!("sees: {}", answer.sees.join(" ")))?;
+    }
+    if let Some(expires) = answer.expires_at {
+        output.line(&format!("until: {}", time(Some(expires))))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

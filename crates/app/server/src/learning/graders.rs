@@ -1,0 +1,188 @@
+//! What grades learners' solutions: the sandbox, workers, and the server's own settings.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::super::config::Config;
+use super::super::window::own_program;
+use super::super::{ConfigError, LearningConfig};
+use ::tools::host::Host;
+use courses::{Documents, Graders, Worker};
+use handler::{Handler as _, Invocation, Work};
+use model::{Principal, Problem, SkillId, VersionSelector};
+use registry::Registry;
+use sandbox::Sandbox;
+
+/// The argument by which this program becomes the child that runs solutions.
+pub(super) const SANDBOX: &str = "sandbox-child";
+
+/// What runs solutions: this program, as a child of itself.
+///
+/// # Errors
+/// The system does not say which file this program is.
+pub fn sandbox(config: &LearningConfig) -> std::io::Result<Sandbox> {
+    let sandbox = Sandbox::new(own_program()?, vec![OsString::from(SANDBOX)]);
+    Ok(sandbox.require(config.require_confinement))
+}
+
+/// What grades solutions without a server.
+///
+/// # Errors
+/// As [`sandbox()`].
+pub fn graders(config: &LearningConfig) -> std::io::Result<Graders> {
+    let mut graders = Graders::new(sandbox(config)?);
+    graders.documents = Some(Arc::new(Configs));
+    Ok(graders)
+}
+
+/// The same with the workers of a server, among the rest of its work.
+pub(super) fn of_server(
+    config: &LearningConfig,
+    host: &Host,
+    registry: &Registry,
+) -> std::io::Result<Graders> {
+    let workers = Workers {
+        host: host.clone(),
+        registry: registry.clone(),
+    };
+    let mut graders = graders(config)?;
+    graders.worker = Some(Arc::new(workers));
+    graders.executor = registry.executor().clone();
+    Ok(graders)
+}
+
+/// Reads configs of this server as the server does.
+#[derive(Debug)]
+struct Configs;
+
+impl Documents for Configs {
+    fn read(&self, text: &str) -> (Value, Vec<Problem>) {
+        const FILE: &str = "config.yaml";
+        let problems = match Config::parse(text, &PathBuf::from(FILE)) {
+            Ok(_) => Vec::new(),
+            Err(ConfigError::Wrong { mistakes, .. }) => {
+                let problem = |it: config_file::Mistake| {
+                    let message = format!("{} {}", it.key, it.message);
+                    Problem::error("config-invalid", FILE, it.line, message.trim_start())
+                };
+                mistakes.into_iter().map(problem).collect()
+            }
+            Err(error) => vec![Problem::error("config-invalid", FILE, 0, error.to_string())],
+        };
+        // What is no YAML says nothing; the problem above says why.
+        (serde_yaml::from_str(text).unwrap_or_default(), problems)
+    }
+}
+
+/// Has workers that dialled in grade, as they run the tools of their skills.
+#[derive(Debug)]
+struct Workers {
+    host: Host,
+    registry: Registry,
+}
+
+impl Worker for Workers {
+    fn grade<'a>(
+        &'a self,
+        skill: &'a str,
+        method: &'a str,
+        request: Map<String, Value>,
+        deadline: Duration,
+    ) -> Work<'a, Result<Value, String>> {
+        Box::pin(async move {
+            let id: SkillId = skill.parse().map_err(|_| format!("'{skill}' is no id"))?;
+            let described = self.registry.describe(&id, &VersionSelector::Active);
+            let version = described.map_err(|error| error.to_string())?.version;
+            if !self.host.serves(&id, method) {
+                return Err(format!("no worker serves '{method}' of '{id}'"));
+            }
+            let call = uuid::Uuid::new_v4().simple().to_string();
+            let invocation = Invocation {
+                idempotency_key: call.clone(),
+                id: call,
+                skill: id,
+                version: version.number,
+                digest: version.digest,
+                tool: String::new(),
+                method: method.to_owned(),
+                arguments: request,
+                context: Map::new(),
+                timeout: deadline,
+                caller: Principal::system(),
+                progress: None,
+            };
+            let output = self.host.call(invocation).await;
+            let output = output.map_err(|error| error.to_string())?;
+            match output.structured {
+                Some(answer) => Ok(Value::Object(answer)),
+                None => serde_json::from_str(&output.text)
+                    .map_err(|error| format!("its answer is no JSON: {error}")),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use courses::Verdict;
+
+    use super::*;
+
+    /// Text by path below a folder.
+    fn files(folder: &Path) -> Vec<(String, String)> {
+        let entries = walkdir::WalkDir::new(folder).into_iter();
+        let entries = entries.map(|entry| entry.expect("an entry"));
+        let files = entries.filter(|entry| entry.file_type().is_file());
+        let files = files.map(|entry| {
+            let path = entry.path().strip_prefix(folder).expect("below it");
+            let text = std::fs::read_to_string(entry.path()).expect("text");
+            (path.to_str().expect("UTF-8").to_owned(), text)
+        });
+        files.collect()
+    }
+
+    /// Those of the other languages are graded in `courses`, which knows no config.
+    #[tokio::test]
+    async fn known_solutions_about_configs_get_their_verdicts() {
+        let graders = graders(&LearningConfig::default()).expect("a program");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+        let paths = root.join("skills/paths");
+        let mut all = Vec::new();
+        for folder in paths.read_dir().expect("paths") {
+            let folder = folder.expect("a folder");
+            let texts = files(&folder.path()).into_iter();
+            let texts = texts.map(|(path, text)| (path, text.into())).collect();
+            let name = folder.file_name().into_string().expect("UTF-8");
+            let (path, problems) = courses::read(&name, &texts);
+            let path = path.unwrap_or_else(|| panic!("{problems:?}"));
+            for exercise in path.exercises.iter().filter(|it| it.is_about_configs()) {
+                let known = root.join("tests/learning/solutions").join(&exercise.id);
+                for (name, text) in files(&known) {
+                    all.push((Arc::clone(exercise), name, text));
+                }
+            }
+        }
+        assert!(all.len() >= 5, "{} solutions about configs", all.len());
+        let rounds = std::env::var("REPERTOIRE_GRADING_ROUNDS");
+        let rounds = rounds.ok().and_then(|rounds| rounds.parse().ok());
+        for round in 0..rounds.unwrap_or(1) {
+            // An order that nobody chose.
+            all.sort_by_cached_key(|_| uuid::Uuid::new_v4());
+            for (exercise, name, text) in &all {
+                let said = graders.grade(exercise, &exercise.one_text(text)).await;
+                let verdict = match name.split('-').next() {
+                    Some("right") => Verdict::Pass,
+                    _ => Verdict::Fail,
+                };
+                let id = &exercise.id;
+                assert_eq!(said.verdict, verdict, "{round}: {id}/{name}: {said:?}");
+            }
+        }
+    }
+}

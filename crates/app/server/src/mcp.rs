@@ -1,0 +1,310 @@
+//! Where MCP is served: `/mcp` with all tools, `/mcp/<toolset>` with some.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::any;
+use http::{Method, StatusCode, header};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use tokio_util::sync::CancellationToken;
+
+use super::domain::Domain;
+use access::{Access, Action};
+use admission::{Peer, Permit, Resource};
+use audit::Audit;
+use mcp::{Handler, McpServer};
+use mcp_transport::{
+    Checked, DeferredBody, HttpService, MessageKind, SessionRequest, Sessions, check, http_service,
+};
+use model::{Code, Failure};
+use oidc::{Issuers, StepUp};
+use origins::WebConfig;
+use rest::{oauth, read_bytes, refused};
+
+/// Bytes of a request for a stream of what changes, which are kept while it is open.
+const MAX_LISTEN_BYTES: usize = 128 * 1024;
+
+/// All endpoints. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Endpoints(Arc<Inner>);
+
+struct Inner {
+    /// By path.
+    endpoints: HashMap<String, Arc<Endpoint>>,
+    /// Names of the sets.
+    names: Vec<String>,
+    web: Arc<WebConfig>,
+    issuers: Issuers,
+}
+
+/// One set of tools.
+struct Endpoint {
+    service: HttpService<Handler>,
+    sessions: Arc<Sessions>,
+    door: Arc<Door>,
+}
+
+/// Who is asked to sign in, or to sign in for more, before a message is handled.
+struct Door {
+    step_up: StepUp,
+    audit: Audit,
+}
+
+impl Door {
+    fn check(&self, access: &Access, tool: &str) -> Result<(), Failure> {
+        self.step_up.check(access, tool).inspect_err(|failure| {
+            // It never comes to the call layer, which records the others.
+            let (caller, origin) = (&access.caller.principal, access.origin);
+            self.audit.refused_early(caller, origin, failure.code);
+        })
+    }
+}
+
+/// A request with a message that a handler may see.
+struct CheckedRequest {
+    request: Request<Full<bytes::Bytes>>,
+    kind: MessageKind,
+    /// For as long as the message is in work.
+    _memory: Option<Permit>,
+}
+
+impl Endpoints {
+    /// The endpoints of a face. A session ends when its client was not heard of for
+    /// `idle`; requests of the stateless era need none.
+    pub(super) fn new(
+        face: &McpServer,
+        domain: &Domain,
+        (idle, web): (Duration, Arc<WebConfig>),
+        stop: &CancellationToken,
+    ) -> Self {
+        let issuers = domain.sign_in.issuers();
+        let actions: HashMap<_, _> = contract::actions().collect();
+        let methods = face.gateway().contract().methods().iter();
+        let needs = methods.flat_map(|method| {
+            // As the call layer has it: one that the build forgot would be for nobody.
+            let action = actions.get(method.path()).copied();
+            let action = action.unwrap_or(Some(Action::Administer));
+            let names = method.tool_names();
+            names.map(move |name| (name.to_owned(), action))
+        });
+        let door = Arc::new(Door {
+            step_up: StepUp::new(issuers.clone(), needs),
+            audit: domain.audit.clone(),
+        });
+        let sessions = Arc::new(Sessions::new(idle));
+        tokio::spawn(Arc::clone(&sessions).sweep(stop.clone()));
+        let names: Vec<_> = face.gateway().contract().toolsets().into_keys().collect();
+        let sets = names.iter().map(|name| Some(name.as_str()));
+        let sets = std::iter::once(None).chain(sets);
+        let endpoints = sets.filter_map(|set| {
+            let sessions = Arc::clone(&sessions);
+            let service = http_service(face.handlers(set)?, Arc::clone(&sessions), stop.clone());
+            let path = set.map_or_else(|| "/mcp".to_owned(), |set| format!("/mcp/{set}"));
+            let door = Arc::clone(&door);
+            let endpoint = Endpoint {
+                service,
+                sessions,
+                door,
+            };
+            Some((path, Arc::new(endpoint)))
+        });
+        Self(Arc::new(Inner {
+            endpoints: endpoints.collect(),
+            names,
+            web,
+            issuers,
+        }))
+    }
+
+    /// The endpoints for who comes through the layers that browsers need.
+    pub(super) fn routes(&self) -> Router {
+        let mut routes = oauth(&self.0.issuers);
+        for (path, endpoint) in &self.0.endpoints {
+            let endpoint = Arc::clone(endpoint);
+            let answer = move |request| Arc::clone(&endpoint).answer(request);
+            routes = routes.route(path, any(answer));
+        }
+        let inner = Arc::clone(&self.0);
+        let unknown = move |request| Arc::clone(&inner).unknown(request);
+        routes.route("/mcp/{*other}", any(unknown))
+    }
+
+    /// The answer to a message that no page sends, which needs no such layers.
+    /// None: it is something else.
+    pub(super) fn direct(
+        &self,
+        request: &Request,
+    ) -> Option<impl FnOnce(Request) -> Answering + use<>> {
+        let page = request.headers().contains_key(header::ORIGIN);
+        if page || request.method() != Method::POST {
+            return None;
+        }
+        let endpoint = self.0.endpoints.get(request.uri().path())?;
+        let (endpoint, web) = (Arc::clone(endpoint), Arc::clone(&self.0.web));
+        Some(move |request: Request| -> Answering {
+            Box::pin(async move {
+                match web.check(request.uri(), request.headers()) {
+                    Ok(()) => endpoint.answer(request).await,
+                    Err(failure) => refused(failure),
+                }
+            })
+        })
+    }
+}
+
+pub(super) type Answering = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
+
+impl Inner {
+    async fn unknown(self: Arc<Self>, request: Request) -> Response {
+        let asked = request.uri().path().to_owned();
+        if request.method() == Method::POST
+            && let Err(refusal) = admit(request, None).await
+        {
+            return refusal;
+        }
+        let names = self.names.join(", ");
+        refused(
+            Failure::new(
+                Code::RouteNotFound,
+                format!("There is no MCP endpoint {asked}"),
+            )
+            .suggest(format!("Use /mcp, or /mcp/TOOLSET with one of {names}")),
+        )
+    }
+}
+
+impl Endpoint {
+    async fn answer(self: Arc<Self>, request: Request) -> Response {
+        let peer = Peer::of(request.extensions());
+        match *request.method() {
+            Method::POST => {}
+            // What changes, for as long as the client likes.
+            Method::GET => return self.stream(request, &peer).await,
+            _ => return self.handle(request, None).await.map(Body::new),
+        }
+        let CheckedRequest {
+            mut request,
+            kind,
+            _memory,
+        } = match admit(request, Some(&self.door)).await {
+            Ok(admitted) => admitted,
+            Err(refusal) => return refusal,
+        };
+        match kind {
+            MessageKind::Newest => {}
+            MessageKind::Listen => return self.stream(request, &peer).await,
+            MessageKind::Initialize => return self.begin(request, &peer).await,
+            MessageKind::Other => return self.handle(request, None).await.map(Body::new),
+        }
+        let deferred = DeferredBody::default();
+        request.extensions_mut().insert(deferred.clone());
+        let answer = self.handle(request, None).await;
+        if !deferred.is_left() {
+            return answer.map(Body::new);
+        }
+        let (head, body) = answer.into_parts();
+        let Ok(body) = body.collect().await;
+        match deferred.complete(body.to_bytes()) {
+            Ok(body) => Response::from_parts(head, Body::from(body)),
+            Err(error) => refused(Failure::fault(error.to_string())),
+        }
+    }
+
+    /// A stream is one of those that a peer may have open, until it ends.
+    async fn stream<B>(&self, request: http::Request<B>, peer: &Peer) -> Response
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: std::fmt::Display,
+    {
+        let permit = match peer.try_take(Resource::Streams, 1) {
+            Ok(permit) => permit,
+            Err(full) => return refused(Failure::from(full)),
+        };
+        let answer = self.handle(request, None).await;
+        answer.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                let _until_its_end = &permit;
+                frame
+            }))
+        })
+    }
+
+    /// Begins a session, where there is a permit for it.
+    async fn begin(&self, request: http::Request<Full<bytes::Bytes>>, peer: &Peer) -> Response {
+        let permit = match self.sessions.admit(peer).await {
+            Ok(permit) => permit,
+            Err(full) => {
+                let whose = match full {
+                    admission::Full::All => {
+                        "The server has as many MCP sessions as it takes on at once"
+                    }
+                    admission::Full::Share => {
+                        "This caller has as many MCP sessions as one caller may have"
+                    }
+                };
+                let sentence = format!("{whose}, and all of them have streams open");
+                let mut failure = Failure::new(Code::Overloaded, sentence).suggest(
+                    "Try again in a minute, or use protocol version 2026-07-28, which needs no \
+                     session",
+                );
+                failure.retry_after = Some(Duration::from_secs(60));
+                return refused(failure);
+            }
+        };
+        self.handle(request, Some(permit)).await.map(Body::new)
+    }
+
+    /// Hands a request on, with the permit for a session that it begins.
+    fn handle<B>(
+        &self,
+        request: http::Request<B>,
+        permit: Option<Permit>,
+    ) -> impl Future<Output = http::Response<BoxBody<bytes::Bytes, Infallible>>> + use<'_, B>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: std::fmt::Display,
+    {
+        let caller = request.extensions().get::<Access>();
+        let owner = caller.and_then(|access| access.caller.principal.owner());
+        let of = SessionRequest {
+            owner: owner.map(ToOwned::to_owned),
+            permit: RefCell::new(permit),
+        };
+        Sessions::handle(of, self.service.handle(request))
+    }
+}
+
+/// Refuses what no handler should see: a text that is no message, or has a key twice,
+/// and a request for a stream that would be kept at any length.
+async fn admit(request: Request, door: Option<&Door>) -> Result<CheckedRequest, Response> {
+    let (parts, body) = request.into_parts();
+    let peer = Peer::of(&parts.extensions);
+    let (body, memory) = read_bytes(&peer, body).await.map_err(refused)?;
+    let Checked { kind, tool } = check(&body).map_err(|answer| {
+        let json = [(header::CONTENT_TYPE, "application/json")];
+        (StatusCode::BAD_REQUEST, json, answer).into_response()
+    })?;
+    let access = parts.extensions.get::<Access>();
+    if let (Some(door), Some(access), Some(tool)) = (door, access, &tool) {
+        door.check(access, tool).map_err(refused)?;
+    }
+    if kind == MessageKind::Listen && body.len() > MAX_LISTEN_BYTES {
+        let kib = MAX_LISTEN_BYTES >> 10;
+        let sentence = format!("A request for a stream of changes has {kib} KiB at most");
+        let failure = Failure::new(Code::BodyTooLarge, sentence);
+        return Err(refused(failure.suggest("Name fewer resources")));
+    }
+    Ok(CheckedRequest {
+        request: Request::from_parts(parts, Full::new(body)),
+        kind,
+        _memory: memory,
+    })
+}

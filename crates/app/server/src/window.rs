@@ -1,0 +1,449 @@
+//! From a window to the server that has its data directory open.
+//!
+//! A window is whatever an agent or a person has in front of them: `repertoire mcp`, `watch`.
+//! It never opens the directory itself. It connects to the socket in it, and where nobody
+//! answers, it starts a server ([`Background`](super::Background)) and connects to that.
+//!
+//! * Who has the directory is decided by its lock alone. Windows that start at once start a
+//!   server each; one of these gets the lock, the others find its socket and end.
+//! * It is the connector of a channel that does this, so a window whose server was killed
+//!   does it again with its next call.
+//! * A window says where it was started, where its user's skills are and which contract it
+//!   speaks, with every call: what it may have read is a matter of the window, and not of the
+//!   server that another started.
+//!
+//! Were the first window the server, its end would take the directory from the others, and
+//! handing it over is a protocol of its own; so is a choice among those that are left. A
+//! process that is nobody's window has neither.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use http::{HeaderMap, HeaderValue, Request, Uri};
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::rt::TokioIo;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::net::UnixStream;
+use tokio::process::{ChildStdout, Command};
+use tokio::time::Instant;
+use tonic::body::Body;
+use tonic::transport::{Channel, Endpoint};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service as _, ServiceExt as _};
+
+use super::local;
+use ::local::Place;
+use contract::{FILE_DESCRIPTOR_SET, status};
+use gateway::{Contract, Transport, TransportError};
+use grpc::{CallerFolder, CallerPlace};
+use model::{Code, Failure};
+
+/// The argument by which this program becomes the server of a data directory.
+pub const BACKGROUND: &str = "background";
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a window waits for a server to come up.
+const START_LIMIT: Duration = Duration::from_secs(30);
+/// Servers that are started for one connection, where they end without a word.
+const MAX_STARTS: usize = 5;
+const PAUSE: Duration = Duration::from_millis(5);
+/// The longest pause before a call is made again.
+const MAX_PAUSE: Duration = Duration::from_millis(320);
+
+/// Where a window was started.
+const FOLDER: &str = "repertoire-folder-bin";
+/// Where the agents of its user look for skills, one path after the other; with it, those that
+/// are there and in its own folder are served to it.
+const AROUND: &str = "repertoire-around-bin";
+/// What is between two of these paths.
+const NUL: u8 = 0;
+/// Which contract it speaks.
+const CONTRACT: &str = "repertoire-contract";
+
+/// The first call of a window.
+const GET_STATUS: &str = "/repertoire.v1.Admin/GetStatus";
+
+/// The contract of this program, in a few letters.
+static OURS: LazyLock<String> = LazyLock::new(|| {
+    let digest = Sha256::digest(FILE_DESCRIPTOR_SET);
+    STANDARD_NO_PAD.encode(digest.get(..12).unwrap_or_default())
+});
+
+/// Paths of the rpcs that change nothing.
+static ONLY_READ: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    // Never nothing: the window has read its contract.
+    let contract = contract::load().ok();
+    let methods = contract.iter().flat_map(Contract::methods);
+    let paths = methods.filter(|method| method.only_reads());
+    paths
+        .map(|method| format!("/repertoire.v1.{}/{}", method.service, method.name))
+        // It has no route and is no tool, which tell that of the others.
+        .chain([GET_STATUS.to_owned()])
+        .collect()
+});
+
+/// What a window says of itself.
+#[derive(Debug, Default)]
+pub(super) struct Caller {
+    pub(super) folder: Option<CallerFolder>,
+    pub(super) place: Option<CallerPlace>,
+}
+
+impl Caller {
+    /// Reads it from a request, which a command sends without any of it.
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Failure> {
+        let theirs = headers.get(CONTRACT);
+        if theirs.is_some_and(|theirs| theirs != OURS.as_str()) {
+            return Err(other_contract());
+        }
+        let bytes = |name| STANDARD_NO_PAD.decode(headers.get(name)?).ok();
+        let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
+        let folder = bytes(FOLDER).map(|bytes| path(&bytes));
+        let place = folder.as_ref().zip(bytes(AROUND)).map(|(project, user)| {
+            let user = user
+                .split(|byte| *byte == NUL)
+                .filter(|path| !path.is_empty());
+            CallerPlace(Arc::new(Place {
+                project: project.clone(),
+                user: user.map(path).collect(),
+            }))
+        });
+        Ok(Self {
+            folder: folder.map(CallerFolder),
+            place,
+        })
+    }
+}
+
+fn other_contract() -> Failure {
+    let process = std::process::id();
+    let version = env!("CARGO_PKG_VERSION");
+    let sentence = format!(
+        "The server that has the data directory open (version {version}, process {process}) \
+         speaks another contract than this window: they are of different builds"
+    );
+    Failure::new(Code::ContractDiffers, sentence)
+        .suggest("Close the windows of the other version; the server leaves when nobody uses it")
+        .suggest(format!(
+            "Or end the server (`kill {process}`) and use one version"
+        ))
+}
+
+/// Why no server could be started, as the server itself said it.
+#[derive(Debug, Clone, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct NotStarted {
+    /// Stable code.
+    pub code: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do next.
+    pub next: Vec<String>,
+}
+
+impl NotStarted {
+    fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code: code.name().to_owned(),
+            message: message.into(),
+            next: Vec::new(),
+        }
+    }
+}
+
+impl From<NotStarted> for Failure {
+    fn from(error: NotStarted) -> Self {
+        let code = Code::ALL.iter().find(|code| code.name() == error.code);
+        let mut failure = Self::new(*code.unwrap_or(&Code::InternalError), error.message);
+        failure.suggestions = error.next;
+        failure
+    }
+}
+
+/// What a server says to the window that started it: a line, once.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Started {
+    /// It serves, or another one does.
+    Serving,
+    /// It does not.
+    Failed(NotStarted),
+}
+
+/// A channel to the server that has a data directory open; none where there is none.
+pub async fn connect_local(directory: &Path) -> Option<Channel> {
+    let directory = directory.to_owned();
+    let connector = tower::service_fn(move |_: Uri| {
+        let directory = directory.clone();
+        async move { local::connect(&directory).await.map(TokioIo::new) }
+    });
+    endpoint().connect_with_connector(connector).await.ok()
+}
+
+fn endpoint() -> Endpoint {
+    // Only the connector knows the address; HTTP/2 wants a host all the same.
+    Endpoint::from_static("http://localhost").connect_timeout(CONNECT_TIMEOUT)
+}
+
+/// How to get to the server of a data directory, and how to start one.
+#[derive(Debug, Clone)]
+pub struct Window {
+    data: PathBuf,
+    config: Option<PathBuf>,
+    /// Its agent sees what lies around it.
+    local: bool,
+}
+
+impl Window {
+    /// A window on a data directory. A server that is started for it reads this config.
+    ///
+    /// # Errors
+    /// There is no current directory to make a path absolute by.
+    pub fn new(data: &Path, config: Option<&Path>) -> io::Result<Self> {
+        Ok(Self {
+            data: std::path::absolute(data)?,
+            config: config.map(std::path::absolute).transpose()?,
+            local: false,
+        })
+    }
+
+    /// The skills of the folders around its agent are served to it, and to nobody else.
+    #[must_use]
+    pub fn with_local(mut self) -> Self {
+        self.local = true;
+        self
+    }
+
+    /// Connects, and starts a server where there is none.
+    ///
+    /// # Errors
+    /// It does not start; it says why.
+    pub async fn connect(&self) -> Result<Transport, NotStarted> {
+        let window = self.clone();
+        let connector = tower::service_fn(move |_: Uri| {
+            let window = window.clone();
+            async move { window.reach().await.map(TokioIo::new) }
+        });
+        // A server may take longer to come up than a connection does.
+        let endpoint = endpoint().connect_timeout(START_LIMIT + CONNECT_TIMEOUT);
+        let channel = endpoint.connect_with_connector(connector).await;
+        let channel = channel.map_err(|error| {
+            not_started(&error)
+                .cloned()
+                .unwrap_or_else(|| NotStarted::new(Code::ServerUnreachable, error.to_string()))
+        })?;
+        Ok(transport(channel, self.local))
+    }
+
+    async fn reach(&self) -> Result<UnixStream, NotStarted> {
+        let until = Instant::now() + START_LIMIT;
+        let (mut said, mut starts) = (None, 0);
+        while Instant::now() < until {
+            match local::connect(&self.data).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) if is_nobody(&error) => {}
+                // Its queue of connections is full: it is there, and busy.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+                Err(error) => {
+                    let at = self.data.display();
+                    let sentence = format!("the server of `{at}` cannot be reached: {error}");
+                    return Err(NotStarted::new(Code::ServerUnreachable, sentence));
+                }
+            }
+            let Some(lines) = &mut said else {
+                starts += 1;
+                if starts > MAX_STARTS {
+                    break;
+                }
+                said = Some(self.start()?);
+                continue;
+            };
+            // Another window's server may be there before ours.
+            let Ok(line) = tokio::time::timeout(PAUSE, next(lines)).await else {
+                continue;
+            };
+            if let Some(Started::Failed(error)) = line {
+                return Err(error);
+            }
+            // It serves, or it ended without a word: then another one is started.
+            said = None;
+        }
+        let at = self.data.display();
+        let mut error = NotStarted::new(
+            Code::ServerUnreachable,
+            format!("no server came up for the data directory `{at}`"),
+        );
+        error.next.push(format!("see its log, `{at}/server.log`"));
+        Err(error)
+    }
+
+    /// Starts a server. It outlives this process.
+    fn start(&self) -> Result<Lines<BufReader<ChildStdout>>, NotStarted> {
+        let start = || {
+            let mut command = Command::new(own_program()?);
+            command.arg0("repertoire").arg(BACKGROUND);
+            command.arg("--data").arg(&self.data);
+            if let Some(config) = &self.config {
+                command.arg("--config").arg(config);
+            }
+            // Whoever started the window may wait for the end of its stderr.
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null());
+            let stdout = command.spawn()?.stdout.take();
+            stdout.ok_or_else(|| io::Error::other("it has no stdout"))
+        };
+        start()
+            .map(|stdout| BufReader::new(stdout).lines())
+            .map_err(|error| {
+                let sentence = format!("no server can be started: {error}");
+                NotStarted::new(Code::ServerUnreachable, sentence)
+            })
+    }
+}
+
+/// Nobody listens on the socket, if there is one, or who did was gone before it took the
+/// connection. Else connecting says what is wrong, or the server that is started.
+fn is_nobody(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotADirectory, NotFound};
+    matches!(
+        error.kind(),
+        ConnectionRefused | ConnectionReset | NotFound | NotADirectory
+    )
+}
+
+/// What a server said; none where it ended without a word.
+async fn next(lines: &mut Lines<BufReader<ChildStdout>>) -> Option<Started> {
+    let line = lines.next_line().await.ok().flatten()?;
+    serde_json::from_str(&line).ok()
+}
+
+/// An error of the connector, in what became of it.
+fn not_started<'error>(
+    error: &'error (dyn std::error::Error + 'static),
+) -> Option<&'error NotStarted> {
+    causes(error).find_map(|cause| cause.downcast_ref())
+}
+
+fn causes<'error>(
+    error: &'error (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'error (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
+}
+
+/// A request that was never sent: the server was gone before.
+fn is_unsent(error: &(dyn std::error::Error + 'static)) -> bool {
+    causes(error).any(|cause| {
+        let hyper = cause.downcast_ref::<hyper::Error>();
+        hyper.is_some_and(hyper::Error::is_canceled)
+    })
+}
+
+/// What a caller is told whose call has no answer.
+fn gone(error: &tonic::transport::Error) -> TransportError {
+    let failure = match not_started(error) {
+        Some(error) => Failure::from(error.clone()),
+        None => Failure::new(
+            Code::ServerUnreachable,
+            "The server ended while it had this call; whether it was carried out is not known",
+        )
+        .suggest("Look whether it was done, and call again if it was not: there is a server again"),
+    };
+    TransportError::from(BoxError::from(status(failure)))
+}
+
+/// What the calls of a window go through.
+///
+/// A call that no server has seen is made again, and so is one that only reads, whatever
+/// became of the first: the server may have been killed.
+fn transport(channel: Channel, local: bool) -> Transport {
+    let encoded = |bytes: &[u8]| HeaderValue::from_str(&STANDARD_NO_PAD.encode(bytes)).ok();
+    let folder = std::env::current_dir().ok();
+    let around = folder.as_ref().filter(|_| local).and_then(|folder| {
+        let person = directories::BaseDirs::new();
+        let home = person.as_ref().map(directories::BaseDirs::home_dir);
+        let place = Place::new(folder, home, |name| std::env::var_os(name));
+        let user: Vec<&[u8]> = place
+            .user
+            .iter()
+            .map(|path| path.as_os_str().as_bytes())
+            .collect();
+        encoded(&user.join(&NUL))
+    });
+    let folder = folder.and_then(|folder| encoded(folder.as_os_str().as_bytes()));
+    let contract = HeaderValue::from_str(&OURS).ok();
+    let headers = [(FOLDER, folder), (AROUND, around), (CONTRACT, contract)];
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (mut channel, headers) = (channel.clone(), headers.clone());
+        async move {
+            let (mut parts, body) = request.into_parts();
+            for (name, value) in headers {
+                if let Some(value) = value {
+                    parts.headers.insert(name, value);
+                }
+            }
+            let body = body.collect().await.map_err(BoxError::from)?.to_bytes();
+            let mut pause = PAUSE;
+            loop {
+                let body = Body::new(Full::new(body.clone()));
+                let request = Request::from_parts(parts.clone(), body);
+                let sent = async { channel.ready().await?.call(request).await };
+                let error = match sent.await {
+                    Ok(answer) => return Ok(answer),
+                    Err(error) => error,
+                };
+                // A server that is killed takes connections until it is gone.
+                let may_repeat = is_unsent(&error) || ONLY_READ.contains(parts.uri.path());
+                if not_started(&error).is_some() || !may_repeat || pause > MAX_PAUSE {
+                    return Err(gone(&error));
+                }
+                tokio::time::sleep(pause).await;
+                pause *= 2;
+            }
+        }
+    });
+    BoxCloneSyncService::new(service)
+}
+
+/// This program, to be started once more.
+pub(super) fn own_program() -> std::io::Result<PathBuf> {
+    // The file may be replaced while the server runs; its process stays what it is.
+    let own = Path::new("/proc/self/exe");
+    if own.exists() {
+        return Ok(own.to_owned());
+    }
+    std::env::current_exe()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    use super::is_nobody;
+
+    #[test]
+    fn a_server_that_ends_before_it_takes_a_connection_is_nobody() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let server = UnixListener::bind(&path).expect("a socket");
+        let queued = UnixStream::connect(&path).expect("a connection");
+        drop(server);
+        let reset = queued.take_error().expect("a socket").expect("an error");
+        assert!(is_nobody(&reset), "{reset}");
+        let refused = UnixStream::connect(&path).expect_err("nobody is there");
+        assert!(is_nobody(&refused), "{refused}");
+    }
+}

@@ -1,0 +1,188 @@
+//! `repertoire.v1.Access`.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use tonic::{Request, Response, Status};
+
+use super::convert::time;
+use super::{access, namespace, principal, wrong};
+use ::access::{Access, Action, Actions, Rights};
+use ::tokens::{NewToken, Secret, Token, Tokens};
+use contract::v1::access_server;
+use contract::{action_from_wire, action_on_wire, status, v1};
+use model::{Clock, Failure, SkillPattern};
+use namespaces::Namespaces;
+
+fn actions_on_wire(actions: Actions) -> Vec<i32> {
+    actions
+        .iter()
+        .map(|action| action_on_wire(action).into())
+        .collect()
+}
+
+fn patterns_on_wire(patterns: &[SkillPattern]) -> Vec<String> {
+    patterns.iter().map(ToString::to_string).collect()
+}
+
+fn info(token: Token) -> v1::TokenInfo {
+    v1::TokenInfo {
+        actions: actions_on_wire(token.rights.actions),
+        skills: patterns_on_wire(&token.rights.skills),
+        sees: patterns_on_wire(&token.rights.sees),
+        created_at: Some(time(token.created_at)),
+        created_by: token.created_by.to_string(),
+        expires_at: token.expires_at.map(time),
+        last_used_at: token.last_used_at.map(time),
+        name: token.name,
+    }
+}
+
+fn patterns(field: &str, texts: &[String]) -> Result<Vec<SkillPattern>, Status> {
+    let patterns = texts.iter().enumerate().map(|(at, text)| {
+        text.parse().map_err(|error: model::PatternError| {
+            wrong(&format!("{field}[{at}]"), error.to_string())
+        })
+    });
+    patterns.collect()
+}
+
+fn rights(actions: &[i32], skills: &[String], sees: &[String]) -> Result<Rights, Status> {
+    let mut allowed = Vec::new();
+    for (at, action) in actions.iter().enumerate() {
+        let known = v1::Action::try_from(*action)
+            .ok()
+            .and_then(action_from_wire);
+        let known = known.ok_or_else(|| {
+            let names: Vec<_> = Action::ALL.iter().map(|action| action.name()).collect();
+            wrong(
+                &format!("actions[{at}]"),
+                format!("a token allows {}", names.join(", ")),
+            )
+        })?;
+        allowed.push(known);
+    }
+    Ok(Rights {
+        actions: allowed.into_iter().collect(),
+        skills: patterns("skills", skills)?,
+        sees: patterns("sees", sees)?,
+    })
+}
+
+/// The service.
+#[derive(Clone)]
+pub struct AccessService {
+    tokens: Tokens,
+    namespaces: Namespaces,
+    clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for AccessService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AccessService").finish_non_exhaustive()
+    }
+}
+
+impl AccessService {
+    /// The service over the tokens of a server, and over its namespaces.
+    #[must_use]
+    pub fn new(tokens: Tokens, namespaces: Namespaces, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            tokens,
+            namespaces,
+            clock,
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl access_server::Access for AccessService {
+    async fn get_caller(
+        &self,
+        request: Request<v1::GetCallerRequest>,
+    ) -> Result<Response<v1::GetCallerResponse>, Status> {
+        let Access { caller, .. } = access(&request);
+        Ok(Response::new(v1::GetCallerResponse {
+            caller: caller.principal.to_string(),
+            actions: actions_on_wire(caller.rights.actions),
+            skills: patterns_on_wire(&caller.rights.skills),
+            sees: patterns_on_wire(&caller.rights.sees),
+            expires_at: caller.expires_at.map(time),
+        }))
+    }
+
+    async fn create_token(
+        &self,
+        request: Request<v1::CreateTokenRequest>,
+    ) -> Result<Response<v1::CreateTokenResponse>, Status> {
+        let by = principal(&request);
+        let v1::CreateTokenRequest {
+            name,
+            actions,
+            skills,
+            sees,
+            expires_in_days,
+        } = request.into_inner();
+        let now = self.clock.now();
+        let new = NewToken {
+            rights: rights(&actions, &skills, &sees)?,
+            expires_at: expiry(now, expires_in_days)?,
+            name,
+        };
+        let mut random = [0; 32];
+        getrandom::fill(&mut random).map_err(|error| status(Failure::fault(error.to_string())))?;
+        let secret = Secret::new(random);
+        let token = self.tokens.create(new, &secret, &by, now).await;
+        Ok(Response::new(v1::CreateTokenResponse {
+            token: secret.reveal(),
+            info: Some(info(token.map_err(status)?)),
+        }))
+    }
+
+    async fn list_tokens(
+        &self,
+        _: Request<v1::ListTokensRequest>,
+    ) -> Result<Response<v1::ListTokensResponse>, Status> {
+        Ok(Response::new(v1::ListTokensResponse {
+            tokens: self.tokens.list().into_iter().map(info).collect(),
+        }))
+    }
+
+    async fn revoke_token(
+        &self,
+        request: Request<v1::RevokeTokenRequest>,
+    ) -> Result<Response<v1::RevokeTokenResponse>, Status> {
+        let revoked = self.tokens.revoke(&request.get_ref().name).await;
+        Ok(Response::new(v1::RevokeTokenResponse {
+            info: Some(info(revoked.map_err(status)?)),
+        }))
+    }
+
+    async fn list_namespaces(
+        &self,
+        request: Request<v1::ListNamespacesRequest>,
+    ) -> Result<Response<v1::ListNamespacesResponse>, Status> {
+        let caller = access(&request).caller;
+        let listed = namespace::list(&self.namespaces, &caller, request.get_ref())?;
+        Ok(Response::new(listed))
+    }
+
+    async fn set_namespace(
+        &self,
+        request: Request<v1::SetNamespaceRequest>,
+    ) -> Result<Response<v1::SetNamespaceResponse>, Status> {
+        let (access, now) = (access(&request), self.clock.now());
+        let set = namespace::set(&self.namespaces, &access, request.into_inner(), now);
+        Ok(Response::new(set.await?))
+    }
+}
+
+fn expiry(now: Timestamp, days: u32) -> Result<Option<Timestamp>, Status> {
+    if days == 0 {
+        return Ok(None);
+    }
+    let after = now.checked_add(SignedDuration::from_hours(24 * i64::from(days)));
+    after
+        .map(Some)
+        .map_err(|error| status(Failure::fault(error.to_string())))
+}

@@ -1,0 +1,206 @@
+//! `repertoire.v1.Admin`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt as _};
+use jiff::Timestamp;
+use tokio::io::AsyncReadExt as _;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status};
+
+use super::Messages;
+use super::convert::time;
+use contract::status;
+use contract::v1::admin_server::Admin;
+use contract::v1::{
+    BackupRequest, BackupResponse, CompactOutcome, CompactRequest, CompactResponse,
+    GetStatusRequest, GetStatusResponse, LeaveRequest, LeaveResponse,
+};
+use executor::{Stop, with_deadline};
+use model::{Code, Failure};
+use registry::{Compacted, Error, Registry};
+
+/// Bytes of a piece of a backup.
+const PIECE: u64 = 64 * 1024;
+/// Pause between two messages of a compaction.
+const PROGRESS: Duration = Duration::from_millis(100);
+/// How long a backup or a compaction may take: for as long as its caller waits.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Why a server is there.
+#[derive(Debug, Clone)]
+pub enum Kind {
+    /// It was started to serve.
+    Serve {
+        /// Where it listens.
+        url: String,
+    },
+    /// A window started it, and it stays for as long as it is used.
+    Background {
+        /// Has it leave.
+        leave: CancellationToken,
+    },
+}
+
+/// The service.
+#[derive(Debug, Clone)]
+pub struct AdminService {
+    /// The data directory, as an absolute path.
+    pub directory: PathBuf,
+    /// Why the server is there.
+    pub kind: Kind,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// What it serves.
+    pub registry: Registry,
+    /// How many are connected to the local socket.
+    pub connected: watch::Receiver<usize>,
+}
+
+impl AdminService {
+    /// Runs one backup or compaction at a time, for as long as its caller waits. The
+    /// operator's deadline is for callers that others wait behind.
+    async fn maintain<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Registry, &Stop) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Status> {
+        let registry = self.registry.clone();
+        let work = move |stop: &Stop| work(&registry, stop);
+        let work = self
+            .registry
+            .executor()
+            .run_fallible(executor::Kind::Maintain, work);
+        let done = with_deadline(Instant::now() + LONGEST, work).await;
+        done.map_err(|error| match error {
+            Error::Work(executor::Error::Full(_)) => {
+                let failure =
+                    Failure::new(Code::Overloaded, "Another backup or compaction is at work");
+                status(failure.suggest("Try again when it is done"))
+            }
+            error => status(error),
+        })
+    }
+}
+
+/// Returns when there is something new to tell, and not too soon.
+async fn news(progress: &mut watch::Receiver<u64>) {
+    tokio::time::sleep(PROGRESS).await;
+    if progress.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn outcome(compacted: Compacted) -> CompactOutcome {
+    CompactOutcome {
+        size_bytes_before: compacted.before,
+        size_bytes_after: compacted.after,
+        replaced: compacted.replaced,
+    }
+}
+
+#[tonic::async_trait]
+impl Admin for AdminService {
+    type BackupStream = Messages<BackupResponse>;
+    type CompactStream = Messages<CompactResponse>;
+
+    async fn backup(
+        &self,
+        _: Request<BackupRequest>,
+    ) -> Result<Response<Self::BackupStream>, Status> {
+        let taken = self.maintain(Registry::backup);
+        let (file, backup) = taken.await?;
+        let first = BackupResponse {
+            records: backup.records,
+            size_bytes: backup.bytes,
+            chunk: Bytes::new(),
+        };
+        let file = tokio::fs::File::from_std(file);
+        let pieces = stream::try_unfold(file, async |mut file| {
+            let mut chunk = Vec::new();
+            let read = (&mut file).take(PIECE).read_to_end(&mut chunk).await;
+            read.map_err(|error| status(Failure::fault(error)))?;
+            let piece = BackupResponse {
+                chunk: chunk.into(),
+                ..BackupResponse::default()
+            };
+            Ok((!piece.chunk.is_empty()).then_some((piece, file)))
+        });
+        let pieces = stream::iter([Ok(first)]).chain(pieces);
+        Ok(Response::new(Box::pin(pieces)))
+    }
+
+    async fn compact(
+        &self,
+        _: Request<CompactRequest>,
+    ) -> Result<Response<Self::CompactStream>, Status> {
+        let (sender, progress) = watch::channel(0);
+        let service = self.clone();
+        // The stream holds the work: a caller that leaves drops it, and so tells it to stop.
+        let work = Box::pin(async move {
+            let work = move |registry: &Registry, stop: &Stop| {
+                registry.compact(stop, |records| {
+                    sender.send_replace(records);
+                })
+            };
+            service.maintain(work).await
+        });
+        let messages = stream::try_unfold(Some((work, progress)), async |state| {
+            let Some((mut work, mut progress)) = state else {
+                return Ok(None);
+            };
+            let done = tokio::select! {
+                biased;
+                done = &mut work => Some(done?),
+                // Where the work is over, nothing more is sent of it.
+                () = news(&mut progress) => None,
+            };
+            let message = CompactResponse {
+                records: *progress.borrow(),
+                outcome: done.map(outcome),
+            };
+            Ok(Some((message, done.is_none().then_some((work, progress)))))
+        });
+        Ok(Response::new(Box::pin(messages)))
+    }
+
+    async fn get_status(
+        &self,
+        _: Request<GetStatusRequest>,
+    ) -> Result<Response<GetStatusResponse>, Status> {
+        Ok(Response::new(GetStatusResponse {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            data_directory: self.directory.display().to_string(),
+            url: match &self.kind {
+                Kind::Serve { url } => url.clone(),
+                Kind::Background { .. } => String::new(),
+            },
+            started_at: Some(time(self.started_at)),
+            process_id: std::process::id(),
+            skills: self.registry.catalog().live() as u64,
+            background: matches!(self.kind, Kind::Background { .. }),
+            connections: u32::try_from(*self.connected.borrow()).unwrap_or(u32::MAX),
+        }))
+    }
+
+    async fn leave(&self, _: Request<LeaveRequest>) -> Result<Response<LeaveResponse>, Status> {
+        match &self.kind {
+            Kind::Background { leave } => {
+                tracing::info!("asked to leave");
+                leave.cancel();
+                Ok(Response::new(LeaveResponse {}))
+            }
+            Kind::Serve { url } => {
+                let sentence = format!("The server at {url} was started to stay");
+                let process = std::process::id();
+                let step = format!("End it, if that is what you want: kill {process}");
+                Err(status(
+                    Failure::new(Code::DataInUse, sentence).suggest(step),
+                ))
+            }
+        }
+    }
+}

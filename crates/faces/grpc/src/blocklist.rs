@@ -1,0 +1,89 @@
+//! The blocklist, on the wire.
+
+use tonic::Status;
+
+use super::registry::RegistryService;
+use super::{BLOCKED, FEED, convert, missing, page_size, token};
+use ::registry::{Blocked, Caller, Registry};
+use contract::{status, v1};
+
+pub(super) async fn update(
+    service: &RegistryService,
+    request: v1::UpdateBlocklistRequest,
+    caller: &Caller,
+) -> Result<v1::UpdateBlocklistResponse, Status> {
+    let RegistryService {
+        registry,
+        lookup,
+        feed,
+        installer,
+        ..
+    } = service;
+    let v1::UpdateBlocklistRequest {
+        action,
+        skill_id,
+        reason,
+        refresh_from_community,
+    } = request;
+    let of = v1::BlocklistAction::try_from(action).unwrap_or_default();
+    let is_missing = |text: &str| text.trim().is_empty();
+    let changed = match of {
+        v1::BlocklistAction::Unspecified => return Err(status(missing("action"))),
+        v1::BlocklistAction::Add | v1::BlocklistAction::Remove if is_missing(&skill_id) => {
+            return Err(status(missing("skill_id")));
+        }
+        v1::BlocklistAction::Add if is_missing(&reason) => {
+            return Err(status(missing("reason")));
+        }
+        v1::BlocklistAction::Add => {
+            let add = async |id| registry.block(&id, &reason, caller).await;
+            let added = lookup.write(&skill_id, caller, add).await;
+            Some(added.map_err(status)?)
+        }
+        v1::BlocklistAction::Remove => {
+            let remove = async |id| registry.unblock(&id, caller).await;
+            let removed = lookup.write(&skill_id, caller, remove).await;
+            Some(removed.map_err(status)?)
+        }
+        v1::BlocklistAction::Refresh if refresh_from_community.unwrap_or(FEED) => {
+            feed.take_in(registry, caller).await.map_err(status)?;
+            None
+        }
+        v1::BlocklistAction::Refresh => None,
+    };
+    let only = changed.as_ref().map(|Blocked { id, .. }| id.clone());
+    let affected = installer.blocked(only.clone()).await.map_err(status)?;
+    let dependents = changed.map(|changed| changed.dependents);
+    Ok(v1::UpdateBlocklistResponse {
+        action,
+        blocklist_size: convert::count(registry.catalog().blocked()),
+        skill_id: only.map(|id| id.to_string()),
+        last_community_refresh: feed.taken_in().map(convert::time),
+        affected_installed_skills: affected.iter().map(ToString::to_string).collect(),
+        dependents: convert::ids(dependents.unwrap_or_default()),
+    })
+}
+
+pub(super) fn list(
+    registry: &Registry,
+    request: v1::ListBlockedRequest,
+) -> Result<v1::ListBlockedResponse, Status> {
+    let v1::ListBlockedRequest {
+        page_size: size,
+        page_token,
+    } = request;
+    let page = registry.blocklist(page_size(size, BLOCKED), &page_token);
+    let page = page.map_err(status)?;
+    let blocked = page.blocks.iter().map(|block| v1::BlockedSkill {
+        skill_id: block.skill.to_string(),
+        reason: block.reason.clone(),
+        blocked_at: Some(convert::time(block.time)),
+        blocked_by: block.actor.to_string(),
+        from_feed: block.from_feed,
+    });
+    Ok(v1::ListBlockedResponse {
+        blocked: blocked.collect(),
+        blocklist_size: convert::count(page.size),
+        next_page_token: token(page.next),
+    })
+}

@@ -1,0 +1,347 @@
+//! The Composition service.
+
+use std::borrow::Cow;
+
+use tonic::{Request, Response, Status};
+
+use super::composed::{self, attributed, names, texts};
+use super::search::rounded;
+use super::viewer::Viewer;
+use super::{
+    AGAINST_INSTALLED, RECOMMENDATIONS, WITH_CURRENT, checks, convert, installed, principal,
+};
+use ::checks::Checks;
+use composition::{Composition, Spawn, Wanted};
+use contract::json::from_struct;
+use contract::{status, v1};
+use namespaces::Seen;
+use preflight::Installer;
+use tools::Tools;
+
+/// The Composition service over the domain.
+#[derive(Debug, Clone)]
+pub struct CompositionService {
+    composition: Composition,
+    tools: Tools,
+    installer: Installer,
+    checks: Checks,
+    viewer: Viewer,
+}
+
+impl CompositionService {
+    /// The service of a composition room, of sessions whose skills are asked about, of what is
+    /// installed on this machine, and of checks.
+    #[must_use]
+    pub fn new(
+        composition: Composition,
+        tools: Tools,
+        installer: Installer,
+        checks: Checks,
+    ) -> Self {
+        Self {
+            composition,
+            tools,
+            installer,
+            checks,
+            viewer: Viewer::default(),
+        }
+    }
+
+    /// The same for callers who do not all see the same.
+    #[must_use]
+    pub fn with_viewer(mut self, viewer: Viewer) -> Self {
+        self.viewer = viewer;
+        self
+    }
+
+    /// What a caller sees.
+    async fn seen_by(&self, call: &http::Extensions) -> Cow<'_, Self> {
+        let Some(Seen { registry, search }) = self.viewer.seen(call).await else {
+            return Cow::Borrowed(self);
+        };
+        let composition = self.composition.with_skills(registry.clone(), search);
+        let tools = self
+            .tools
+            .with_skills(registry.clone(), composition.clone());
+        let checks = self.checks.with_skills(registry.clone());
+        let installer = self.installer.with_skills(registry);
+        Cow::Owned(Self::new(composition, tools, installer, checks))
+    }
+}
+
+#[tonic::async_trait]
+impl v1::composition_server::Composition for CompositionService {
+    async fn compose_skills(
+        &self,
+        request: Request<v1::ComposeSkillsRequest>,
+    ) -> Result<Response<v1::ComposeSkillsResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
+        let v1::ComposeSkillsRequest {
+            skills,
+            tool_policy,
+            resolve,
+            lock,
+        } = request.into_inner();
+        let query = composed::query(skills, tool_policy, resolve, lock);
+        let set = this.composition.valid_set(query).await.map_err(status)?;
+        Ok(Response::new(composed::composed(&set)))
+    }
+
+    async fn validate_skill_set(
+        &self,
+        request: Request<v1::ValidateSkillSetRequest>,
+    ) -> Result<Response<v1::ValidateSkillSetResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
+        let v1::ValidateSkillSetRequest {
+            skills,
+            tool_policy,
+            resolve,
+            lock,
+        } = request.into_inner();
+        let query = composed::query(skills, tool_policy, resolve, lock);
+        let set = this.composition.set(query).await.map_err(status)?;
+        let members = &set.composed.members;
+        let valid = set.is_valid();
+        Ok(Response::new(v1::ValidateSkillSetResponse {
+            valid,
+            errors: composed::errors(&set.findings),
+            warnings: composed::warnings(&set.findings),
+            findings: composed::findings(&set.findings),
+            skills: names(members),
+            added_skills: names(members.get(set.asked..).unwrap_or_default()),
+            lock: valid.then(|| composed::lock(set.lock())),
+        }))
+    }
+
+    async fn prepare_subagent(
+        &self,
+        request: Request<v1::PrepareSubagentRequest>,
+    ) -> Result<Response<v1::PrepareSubagentResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
+        let v1::PrepareSubagentRequest {
+            task,
+            skills,
+            label,
+            model,
+            thinking,
+            params,
+            tool_policy,
+            resolve,
+            lock,
+            max_tokens,
+            catalog,
+        } = request.into_inner();
+        let spawn = Spawn {
+            task: task.clone(),
+            catalog,
+            set: composed::query(skills.clone(), tool_policy, resolve, lock),
+            max_tokens: max_tokens.unsigned_abs(),
+            params: params.clone().map(from_struct),
+        };
+        let subagent = this
+            .composition
+            .prepare_subagent(spawn)
+            .await
+            .map_err(status)?;
+        let plan = v1::PrepareSubagentResponse {
+            default_behavior: subagent.set.is_none(),
+            tokens: convert::count(subagent.tokens()),
+            max_tokens: subagent.max_tokens,
+            system_prompt: subagent.system_prompt,
+            lock: subagent.lock.map(composed::lock),
+            spawn: Some(v1::SubagentSpawn {
+                task,
+                skills,
+                label,
+                model,
+                thinking,
+                params,
+            }),
+            ..Default::default()
+        };
+        let Some(set) = subagent.set else {
+            return Ok(Response::new(plan));
+        };
+        let of = &*set.composed;
+        Ok(Response::new(v1::PrepareSubagentResponse {
+            skills: names(&of.members),
+            allowed_tools: texts(of.allowed_tools()),
+            forbidden_tools: texts(of.forbidden_tools()),
+            execution_protocol: attributed(&of.execution_protocol),
+            preconditions: attributed(&of.preconditions),
+            postconditions: attributed(&of.postconditions),
+            output_contracts: composed::contracts(of),
+            tool_policy: composed::policy_of(of.policy),
+            warnings: composed::warnings(&set.findings),
+            findings: composed::findings(&set.findings),
+            ..plan
+        }))
+    }
+
+    async fn check_tool(
+        &self,
+        request: Request<v1::CheckToolRequest>,
+    ) -> Result<Response<v1::CheckToolResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
+        let caller = principal(&request);
+        let v1::CheckToolRequest {
+            tool,
+            arguments,
+            skills,
+            tool_policy,
+            lock,
+            session_id,
+        } = request.into_inner();
+        let arguments = arguments.map(from_struct).unwrap_or_default();
+        let set = composed::query(skills, tool_policy, false, lock);
+        let session = (session_id.as_str(), &caller);
+        let verdict = this.tools.check(session, set, &tool, &arguments).await;
+        let verdict = verdict.map_err(status)?;
+        let (skill, pattern) = verdict.by.unzip();
+        Ok(Response::new(v1::CheckToolResponse {
+            allowed: verdict.rule.allows(),
+            reason: verdict.reason,
+            rule: composed::rule(verdict.rule),
+            skill: skill.as_ref().map(composed::member),
+            pattern: pattern
+                .map(|pattern| pattern.to_string())
+                .unwrap_or_default(),
+        }))
+    }
+
+    async fn select_skills(
+        &self,
+        request: Request<v1::SelectSkillsRequest>,
+    ) -> Result<Response<v1::SelectSkillsResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
+        let v1::SelectSkillsRequest {
+            task,
+            context,
+            limit,
+            phrasings,
+        } = request.into_inner();
+        let limit = usize::try_from(limit).unwrap_or_default();
+        let wanted = Wanted {
+            task,
+            phrasings,
+            context,
+        };
+        let selection = this.composition.select(wanted, limit).await;
+        let selection = selection.map_err(status)?;
+        Ok(Response::new(v1::SelectSkillsResponse {
+            text: selection.text(),
+            skills: selection
+                .skills
+                .iter()
+                .map(|s| s.name.to_string())
+                .collect(),
+            considered: convert::count(selection.considered),
+            findings: composed::findings(&selection.findings),
+            selections: selection
+                .skills
+                .into_iter()
+                .map(|selected| v1::SelectedSkill {
+                    skill: selected.name.to_string(),
+                    skill_id: selected.id.to_string(),
+                    score: rounded(selected.score),
+                    reasons: selected.reasons,
+                    required_by: selected.required_by,
+                })
+                .collect(),
+        }))
+    }
+
+    async fn install_skill(
+        &self,
+        request: Request<v1::InstallSkillRequest>,
+    ) -> Result<Response<v1::InstallSkillResponse>, Status> {
+        let installed = installed::install(&self.installer, request).await?;
+        Ok(Response::new(installed))
+    }
+
+    async fn uninstall_skill(
+        &self,
+        request: Request<v1::UninstallSkillRequest>,
+    ) -> Result<Response<v1::UninstallSkillResponse>, Status> {
+        let removed = installed::uninstall(&self.installer, request).await?;
+        Ok(Response::new(removed))
+    }
+
+    async fn list_installed(
+        &self,
+        request: Request<v1::ListInstalledRequest>,
+    ) -> Result<Response<v1::ListInstalledResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
+        let listed = installed::list(&this.installer, request.into_inner()).await?;
+        Ok(Response::new(listed))
+    }
+
+    async fn get_priorities(
+        &self,
+        request: Request<v1::GetPrioritiesRequest>,
+    ) -> Result<Response<v1::GetPrioritiesResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
+        let found = installed::priorities(&this.installer, request.into_inner()).await?;
+        Ok(Response::new(found))
+    }
+
+    async fn set_priority(
+        &self,
+        request: Request<v1::SetPriorityRequest>,
+    ) -> Result<Response<v1::SetPriorityResponse>, Status> {
+        let set = installed::set_priority(&self.installer, request).await?;
+        Ok(Response::new(set))
+    }
+
+    async fn check_conflicts(
+        &self,
+        request: Request<v1::CheckConflictsRequest>,
+    ) -> Result<Response<v1::CheckConflictsResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
+        let v1::CheckConflictsRequest {
+            skill_id,
+            against_installed,
+            against_skills,
+        } = request.into_inner();
+        let against_installed = against_installed.unwrap_or(AGAINST_INSTALLED);
+        let report = this
+            .checks
+            .conflicts(skill_id, against_skills, against_installed)
+            .await
+            .map_err(status)?;
+        let report = checks::conflicts(this.checks.registry(), report);
+        Ok(Response::new(report))
+    }
+
+    async fn audit_activation(
+        &self,
+        request: Request<v1::AuditActivationRequest>,
+    ) -> Result<Response<v1::AuditActivationResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
+        let v1::AuditActivationRequest {
+            skill_id,
+            generate_hooks,
+            include_recommendations,
+        } = request.into_inner();
+        let skill = Some(skill_id).filter(|skill| !skill.is_empty());
+        let recommend = include_recommendations.unwrap_or(RECOMMENDATIONS);
+        let activation = this.checks.audit(skill, generate_hooks, recommend).await;
+        Ok(Response::new(checks::activation(
+            activation.map_err(status)?,
+        )))
+    }
+
+    async fn estimate_budget(
+        &self,
+        request: Request<v1::EstimateBudgetRequest>,
+    ) -> Result<Response<v1::EstimateBudgetResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
+        let v1::EstimateBudgetRequest {
+            skill_ids,
+            include_current,
+        } = request.into_inner();
+        let include_current = include_current.unwrap_or(WITH_CURRENT);
+        let estimate = this.checks.estimate(skill_ids, include_current).await;
+        Ok(Response::new(checks::estimate(estimate.map_err(status)?)))
+    }
+}

@@ -1,0 +1,49 @@
+//! What a skill is about, in the words of the contract: as its author states it, else
+//! inferred.
+
+use std::borrow::Cow;
+
+use contract::v1;
+use model::Version;
+use registry::{Head, Summary};
+
+/// What a version is about. The head has it of the active one.
+pub(super) fn summary<'a>(head: &'a Head, version: &Version) -> Cow<'a, Summary> {
+    let active = head.active == Some(version.number);
+    let summary = head.summary.as_ref().filter(|_| active);
+    summary.map_or_else(|| Cow::Owned(Summary::new(version, None)), Cow::Borrowed)
+}
+
+/// The categories of a skill, as they are written, or inferred.
+pub(super) fn categories(summary: &Summary) -> Vec<String> {
+    let stated = summary.stated_categories().map(str::to_owned);
+    let inferred = summary.inferred_categories().iter();
+    let inferred = inferred.map(|inferred| inferred.id.to_string());
+    stated.chain(inferred).collect()
+}
+
+/// The technologies of a skill, as they are written, or inferred.
+pub(super) fn technologies(summary: &Summary) -> Vec<String> {
+    let inferred = summary.inferred_technologies().iter();
+    let inferred = inferred.map(|inferred| inferred.id.to_string());
+    summary
+        .technologies
+        .iter()
+        .cloned()
+        .chain(inferred)
+        .collect()
+}
+
+/// Which of these are inferred, and how certain they are.
+pub(super) fn inferred(summary: &Summary) -> Vec<v1::InferredFacet> {
+    let all = [
+        summary.inferred_categories(),
+        summary.inferred_technologies(),
+    ];
+    let all = all.into_iter().flatten();
+    all.map(|inferred| v1::InferredFacet {
+        id: inferred.id.to_string(),
+        confidence: inferred.confidence(),
+    })
+    .collect()
+}

@@ -1,0 +1,235 @@
+//! What is installed on the server's machine, in the words of the contract.
+
+use tonic::{Request, Status};
+
+use super::convert::{count, size, time};
+use super::{HEALTH, LOCK, checks, target};
+use ::install::{Method, Status as Health};
+use contract::{status, v1};
+use preflight::{Budget, Installation, Installer, Listed, Wanted};
+
+pub(super) async fn install(
+    installer: &Installer,
+    request: Request<v1::InstallSkillRequest>,
+) -> Result<v1::InstallSkillResponse, Status> {
+    let folder = super::codebase::folder(&request);
+    let method = match request.get_ref().install_method() {
+        v1::InstallMethod::Unspecified => None,
+        v1::InstallMethod::Copy => Some(Method::Copy),
+        v1::InstallMethod::Symlink => Some(Method::Symlink),
+        v1::InstallMethod::Plugin => {
+            let message = "no agent lets others install its plugins; leave it away".to_owned();
+            return Err(super::wrong("install_method", message));
+        }
+    };
+    let v1::InstallSkillRequest {
+        skill_id,
+        skip_conflict_check,
+        skip_security_scan,
+        force,
+        target_directory,
+        version_number,
+        semantic_version,
+        install_method: _,
+    } = request.into_inner();
+    let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
+    let wanted = Wanted {
+        skill,
+        version,
+        skip_conflict_check,
+        skip_security_scan,
+        force,
+        directory: target_directory,
+        folder,
+        method,
+    };
+    let done = installer.install(wanted).await;
+    let Installation {
+        placed,
+        report,
+        conflicts,
+        budget,
+        tips,
+        hooks,
+    } = done.map_err(status)?;
+    let found = report.map(|report| report.findings).unwrap_or_default();
+    Ok(v1::InstallSkillResponse {
+        skill_id: placed.record.id.to_string(),
+        installed_path: installer.shown(&placed.path()),
+        installed_version: placed.record.semantic.to_string(),
+        install_method: install_method(placed.record.method).into(),
+        conflicts: conflicts.into_iter().map(checks::conflict).collect(),
+        security_warnings: found.iter().map(super::trust::finding).collect(),
+        budget_impact: Some(impact(&budget)),
+        activation_tips: tips,
+        suggested_hooks: hooks.map(|hooks| checks::hook_config(hooks).0),
+    })
+}
+
+fn install_method(method: Method) -> v1::InstallMethod {
+    match method {
+        Method::Copy => v1::InstallMethod::Copy,
+        Method::Symlink => v1::InstallMethod::Symlink,
+    }
+}
+
+fn impact(budget: &Budget) -> v1::BudgetImpact {
+    v1::BudgetImpact {
+        current_usage: size(budget.current),
+        skill_size: size(budget.size),
+        projected_usage: size(budget.projected()),
+        budget_limit: size(budget.limit),
+        utilization_percent: budget.percent(),
+        warning: budget.warning(),
+    }
+}
+
+pub(super) async fn uninstall(
+    installer: &Installer,
+    request: Request<v1::UninstallSkillRequest>,
+) -> Result<v1::UninstallSkillResponse, Status> {
+    let v1::UninstallSkillRequest {
+        skill_id,
+        remove_data,
+        force,
+    } = request.into_inner();
+    let done = installer.uninstall(skill_id, remove_data, force);
+    let done = done.await.map_err(status)?;
+    let removed = done.removed;
+    Ok(v1::UninstallSkillResponse {
+        skill_id: removed.record.id.to_string(),
+        removed_path: installer.shown(&removed.path),
+        data_removed: remove_data,
+        budget_freed: size(removed.record.chars),
+        dependent_skills_affected: done.dependents.iter().map(ToString::to_string).collect(),
+    })
+}
+
+fn health(status: Health) -> v1::HealthStatus {
+    match status {
+        Health::Healthy => v1::HealthStatus::Healthy,
+        Health::Warning => v1::HealthStatus::Warning,
+        Health::Error => v1::HealthStatus::Error,
+        Health::Unknown => v1::HealthStatus::Unknown,
+    }
+}
+
+pub(super) async fn list(
+    installer: &Installer,
+    request: v1::ListInstalledRequest,
+) -> Result<v1::ListInstalledResponse, Status> {
+    let wanted = request.filter_health();
+    let v1::ListInstalledRequest {
+        include_health,
+        include_updates,
+        filter_health: _,
+    } = request;
+    let updates = include_updates.unwrap_or_default();
+    let all = installer
+        .list(include_health.unwrap_or(HEALTH), updates)
+        .await;
+    let all = all.map_err(status)?;
+    let many = |status| count(all.iter().filter(|one| one.status == status).count());
+    let summary = v1::HealthSummary {
+        healthy: many(Health::Healthy),
+        warning: many(Health::Warning),
+        error: many(Health::Error),
+        unknown: many(Health::Unknown),
+    };
+    let is_wanted =
+        |one: &&Listed| wanted == v1::HealthStatus::Unspecified || wanted == health(one.status);
+    Ok(v1::ListInstalledResponse {
+        skills: all
+            .iter()
+            .filter(is_wanted)
+            .map(|one| info(installer, one))
+            .collect(),
+        total_count: count(all.len()),
+        total_budget_used: size(Installer::used_chars(&all)),
+        budget_limit: size(installer.budget_chars()),
+        health_summary: Some(summary),
+    })
+}
+
+fn info(installer: &Installer, one: &Listed) -> v1::InstalledSkillInfo {
+    let record = &one.placed.record;
+    v1::InstalledSkillInfo {
+        skill_id: record.id.to_string(),
+        name: record.name.clone(),
+        installed_version: record.semantic.to_string(),
+        installed_at: Some(time(record.installed_at)),
+        installation_path: installer.shown(&one.placed.path()),
+        health_status: health(one.status).into(),
+        health_details: one.details.clone(),
+        activation_count: one.loads,
+        last_activated_at: one.last_used_at.map(time),
+        update_available: one.update.as_ref().map(|update| v1::AvailableUpdate {
+            latest_version: update.semantic.to_string(),
+            breaking_changes: update.is_breaking,
+        }),
+        char_budget: size(record.chars),
+        version_number: record.number.get(),
+        digest: record.digest.to_string(),
+        install_method: install_method(record.method).into(),
+        verdict: record.verdict.clone(),
+        forced: record.forced,
+        security_scan_skipped: record.scan_skipped,
+    }
+}
+
+pub(super) async fn priorities(
+    installer: &Installer,
+    request: v1::GetPrioritiesRequest,
+) -> Result<v1::GetPrioritiesResponse, Status> {
+    let v1::GetPrioritiesRequest { skill_ids } = request;
+    let found = installer.priorities(skill_ids).await.map_err(status)?;
+    let order = if found.is_manual {
+        v1::PriorityOrder::Manual
+    } else {
+        v1::PriorityOrder::InstallDate
+    };
+    Ok(v1::GetPrioritiesResponse {
+        priorities: found
+            .skills
+            .into_iter()
+            .map(|ranked| v1::SkillPriority {
+                skill_id: ranked.id.to_string(),
+                name: ranked.name,
+                priority: count(ranked.place),
+                locked: ranked.locked,
+                effective_triggers: ranked.triggers,
+            })
+            .collect(),
+        default_order: order.into(),
+    })
+}
+
+pub(super) async fn set_priority(
+    installer: &Installer,
+    request: Request<v1::SetPriorityRequest>,
+) -> Result<v1::SetPriorityResponse, Status> {
+    let v1::SetPriorityRequest {
+        skill_id,
+        priority,
+        lock,
+    } = request.into_inner();
+    let place = usize::try_from(priority).unwrap_or_default();
+    let locked = lock.unwrap_or(LOCK);
+    let moved = installer.set_priority(skill_id, place, locked).await;
+    let mut moved = moved
+        .map_err(status)?
+        .into_iter()
+        .map(|moved| v1::MovedSkill {
+            skill_id: moved.id.to_string(),
+            old_priority: count(moved.from),
+            new_priority: count(moved.to),
+        });
+    let of = moved.next().unwrap_or_default();
+    Ok(v1::SetPriorityResponse {
+        skill_id: of.skill_id,
+        old_priority: of.old_priority,
+        new_priority: of.new_priority,
+        locked,
+        affected_skills: moved.collect(),
+    })
+}

@@ -1,0 +1,401 @@
+//! The Learning service.
+
+mod learned;
+
+use courses::{Solution, Verdict};
+use futures_util::{StreamExt as _, stream};
+use tonic::{Request, Response, Status};
+
+use super::convert::{count, time};
+use super::{Messages, access, page_size, token, waited};
+use ::access::Action;
+use ::learning::{Learner, Learning, Reset, Review, Submit};
+use contract::{status, v1};
+
+// What an answer has where its caller leaves that open.
+/// Submissions that wait for a reviewer.
+const SUBMISSIONS: usize = 20;
+/// What a learner did, with the progress of one.
+const ACTIVITIES: usize = 20;
+/// How far the learner is, with a path of a list.
+const PROGRESS: bool = true;
+/// Its exercises, with a path.
+const EXERCISES: bool = true;
+/// Case by case, with what came of a solution.
+const FEEDBACK: bool = true;
+
+/// The Learning service over the domain.
+#[derive(Debug, Clone)]
+pub struct LearningService {
+    learning: Learning,
+}
+
+impl LearningService {
+    /// The service of learning.
+    #[must_use]
+    pub fn new(learning: Learning) -> Self {
+        Self { learning }
+    }
+
+    /// Learning, whose paths are read by now.
+    async fn learning(&self) -> &Learning {
+        self.learning.ready().await;
+        &self.learning
+    }
+}
+
+/// Whose progress a call is about. A caller that signed in has learners of its own; whoever
+/// reviews may ask about everybody's.
+fn learner<T>(request: &Request<T>, name: &str) -> Result<Learner, Status> {
+    let caller = access(request).caller;
+    let learner = match caller.principal.namespace() {
+        Some(namespace) if name.is_empty() || !caller.rights.allow(Action::Grade) => {
+            Learner::of(&namespace, name)
+        }
+        _ => Learner::new(name),
+    };
+    learner.map_err(status)
+}
+
+#[tonic::async_trait]
+impl v1::learning_server::Learning for LearningService {
+    async fn get_paths(
+        &self,
+        request: Request<v1::GetPathsRequest>,
+    ) -> Result<Response<v1::GetPathsResponse>, Status> {
+        let learner = learner(&request, &request.get_ref().learner)?;
+        let v1::GetPathsRequest {
+            category,
+            difficulty,
+            include_progress,
+            learner: _,
+        } = request.into_inner();
+        let difficulty = learned::difficulty_of(difficulty);
+        let found = self.learning().await.paths(&learner, &category, difficulty);
+        let (standing, paths) = found.map_err(status)?;
+        let include_progress = include_progress.unwrap_or(PROGRESS);
+        Ok(Response::new(v1::GetPathsResponse {
+            paths: paths
+                .iter()
+                .map(|path| learned::summary(&standing, path, include_progress))
+                .collect(),
+            categories: super::composed::texts(standing.catalog().categories().into_iter()),
+        }))
+    }
+
+    async fn get_path(
+        &self,
+        request: Request<v1::GetPathRequest>,
+    ) -> Result<Response<v1::GetPathResponse>, Status> {
+        let learner = learner(&request, &request.get_ref().learner)?;
+        let v1::GetPathRequest {
+            path_id,
+            include_exercises,
+            learner: _,
+        } = request.into_inner();
+        let (standing, path) = self
+            .learning()
+            .await
+            .path(&learner, &path_id)
+            .map_err(status)?;
+        let include_exercises = include_exercises.unwrap_or(EXERCISES);
+        Ok(Response::new(v1::GetPathResponse {
+            path: Some(learned::detail(&standing, &path, include_exercises)),
+        }))
+    }
+
+    async fn next_exercise(
+        &self,
+        request: Request<v1::NextExerciseRequest>,
+    ) -> Result<Response<v1::NextExerciseResponse>, Status> {
+        let learner = learner(&request, &request.get_ref().learner)?;
+        let v1::NextExerciseRequest {
+            path_id,
+            learner: _,
+        } = request.into_inner();
+        let next = self.learning().await.next(&path_id, &learner).await;
+        let next = next.map_err(status)?;
+        let of = next.completion;
+        Ok(Response::new(v1::NextExerciseResponse {
+            exercise: Some(learned::exercise(&next.opened)),
+            path_progress: Some(v1::PathRemaining {
+                completed: count(of.completed),
+                remaining: count(of.remaining()),
+                percent_complete: count(of.percent()),
+            }),
+            reason: learned::reason(next.reason).into(),
+            why: next.why,
+        }))
+    }
+
+    async fn get_exercise(
+        &self,
+        request: Request<v1::GetExerciseRequest>,
+    ) -> Result<Response<v1::GetExerciseResponse>, Status> {
+        let learner = learner(&request, &request.get_ref().learner)?;
+        let v1::GetExerciseRequest {
+            exercise_id,
+            learner: _,
+            practice,
+        } = request.into_inner();
+        let opened = self
+            .learning()
+            .await
+            .open(&exercise_id, &learner, practice)
+            .await;
+        let opened = opened.map_err(status)?;
+        Ok(Response::new(v1::GetExerciseResponse {
+            exercise: Some(learned::exercise(&opened)),
+        }))
+    }
+
+    async fn reveal_hint(
+        &self,
+        request: Request<v1::RevealHintRequest>,
+    ) -> Result<Response<v1::RevealHintResponse>, Status> {
+        let learner = learner(&request, &request.get_ref().learner)?;
+        let v1::RevealHintRequest {
+            exercise_id,
+            learner: _,
+            number,
+            practice,
+        } = request.into_inner();
+        let number = page_size(number, 0);
+        let hint = self
+            .learning()
+            .await
+            .reveal_hint(&exercise_id, number, &learner, practice);
+        let hint = hint.await.map_err(status)?;
+        Ok(Response::new(v1::RevealHintResponse {
+            hint: hint.text,
+            number: count(hint.number),
+            hints_remaining: count(hint.remaining),
+            max_score: hint.max_score,
+        }))
+    }
+
+    async fn submit_solution(
+        &self,
+        request: Request<v1::SubmitSolutionRequest>,
+    ) -> Result<Response<v1::SubmitSolutionResponse>, Status> {
+        let learner = learner(&request, &request.get_ref().learner)?;
+        let v1::SubmitSolutionRequest {
+            exercise_id,
+            solution,
+            request_feedback,
+            files,
+            learner: _,
+            time_zone,
+            practice,
+        } = request.into_inner();
+        let files = files.into_iter();
+        let files = files.map(|v1::SolutionFile { path, text }| (path, text));
+        let submit = Submit {
+            exercise_id: exercise_id.clone(),
+            text: solution,
+            files: files.collect(),
+            time_zone,
+            practice,
+        };
+        let submitted = self.learning().await.submit(submit, &learner).await;
+        let submitted = submitted.map_err(status)?;
+        let details = request_feedback.unwrap_or(FEEDBACK);
+        let next = submitted.next.as_ref();
+        Ok(Response::new(v1::SubmitSolutionResponse {
+            exercise_id,
+            passed: submitted.verdict == Verdict::Pass,
+            score: submitted.score,
+            error: learned::error(submitted.verdict, &submitted.feedback),
+            feedback: Some(learned::feedback(submitted.feedback, details)),
+            next_exercise: next.map(|(next, status)| learned::in_list(next, *status)),
+            achievements_earned: submitted.earned.iter().map(learned::achievement).collect(),
+            verdict: learned::verdict(submitted.verdict).into(),
+            submission_id: submitted.id.map(|id| id.to_string()).unwrap_or_default(),
+        }))
+    }
+
+    async fn get_progress(
+        &self,
+        request: Request<v1::GetProgressRequest>,
+    ) -> Result<Response<v1::GetProgressResponse>, Status> {
+        let learner = learner(&request, &request.get_ref().learner)?;
+        let v1::GetProgressRequest {
+            path_id,
+            include_history,
+            learner: _,
+            history_size,
+            time_zone,
+        } = request.into_inner();
+        let history = include_history.then(|| page_size(history_size, ACTIVITIES));
+        let progress = self
+            .learning()
+            .await
+            .progress(&learner, &path_id, history, &time_zone);
+        let progress = progress.map_err(status)?;
+        let overall = &progress.overall;
+        Ok(Response::new(v1::GetProgressResponse {
+            overall: Some(v1::OverallProgress {
+                total_exercises: count(overall.total),
+                completed_exercises: count(overall.completed),
+                percent_complete: count(overall.percent()),
+                total_hours_spent: overall.hours(),
+                skills_mastered: overall.skills_mastered.clone(),
+                reviews_due: count(overall.reviews_due),
+            }),
+            paths: progress
+                .paths
+                .into_iter()
+                .map(|path| v1::PathProgress {
+                    status: learned::path_status(path.status()).into(),
+                    path_id: path.id,
+                    path_name: path.name,
+                    started_at: path.started.map(time),
+                    last_activity: path.completion.last_activity.map(time),
+                    completed_exercises: count(path.completion.completed),
+                    total_exercises: count(path.completion.total),
+                    percent_complete: count(path.completion.percent()),
+                })
+                .collect(),
+            recent_activity: progress
+                .activities
+                .into_iter()
+                .map(learned::activity)
+                .collect(),
+            achievements: progress
+                .achievements
+                .iter()
+                .map(learned::achievement)
+                .collect(),
+            streak: Some(v1::StreakInfo {
+                current_streak: progress.current_streak,
+                longest_streak: progress.longest_streak,
+                last_activity_date: progress
+                    .last_day
+                    .map(|day| day.to_string())
+                    .unwrap_or_default(),
+            }),
+        }))
+    }
+
+    async fn reset_progress(
+        &self,
+        request: Request<v1::ResetProgressRequest>,
+    ) -> Result<Response<v1::ResetProgressResponse>, Status> {
+        let learner = learner(&request, &request.get_ref().learner)?;
+        let v1::ResetProgressRequest {
+            path_id,
+            confirm,
+            learner: _,
+        } = request.into_inner();
+        let reset = self
+            .learning()
+            .await
+            .reset(&path_id, &learner, confirm)
+            .await;
+        let reset = reset.map_err(status)?;
+        Ok(Response::new(v1::ResetProgressResponse {
+            path_id,
+            exercises_reset: count(reset.exercises),
+            achievements_retained: Reset::RETAINS_ACHIEVEMENTS,
+            previous_completion: count(reset.previous_percent),
+            confirmed: confirm,
+        }))
+    }
+
+    async fn list_submissions(
+        &self,
+        request: Request<v1::ListSubmissionsRequest>,
+    ) -> Result<Response<v1::ListSubmissionsResponse>, Status> {
+        let v1::ListSubmissionsRequest {
+            path_id,
+            page_size: size,
+            page_token,
+        } = request.into_inner();
+        let size = page_size(size, SUBMISSIONS);
+        let page = self.learning().await.waiting(&path_id, size, &page_token);
+        let (waiting, next) = page.map_err(status)?;
+        Ok(Response::new(v1::ListSubmissionsResponse {
+            submissions: waiting
+                .into_iter()
+                .map(|it| v1::Submission {
+                    id: it.id.to_string(),
+                    learner: it.learner,
+                    exercise_id: it.exercise,
+                    path_id: it.path,
+                    create_time: Some(time(it.time)),
+                    files: learned::files(&Solution { files: it.files }),
+                    checklist: it.checklist,
+                })
+                .collect(),
+            next_page_token: token(next),
+        }))
+    }
+
+    async fn review_submission(
+        &self,
+        request: Request<v1::ReviewSubmissionRequest>,
+    ) -> Result<Response<v1::ReviewSubmissionResponse>, Status> {
+        let v1::ReviewSubmissionRequest {
+            submission_id,
+            reviewer,
+            passed,
+            comment,
+            score,
+        } = request.into_inner();
+        let review = Review {
+            submission_id,
+            reviewer,
+            passed,
+            score,
+            comment,
+        };
+        let reviewed = self
+            .learning()
+            .await
+            .review(&review)
+            .await
+            .map_err(status)?;
+        Ok(Response::new(v1::ReviewSubmissionResponse {
+            submission_id: reviewed.id.to_string(),
+            verdict: learned::verdict(reviewed.verdict).into(),
+            score: reviewed.score,
+            achievements_earned: reviewed.earned.iter().map(learned::achievement).collect(),
+        }))
+    }
+
+    type WatchProgressStream = Messages<v1::WatchProgressResponse>;
+
+    async fn watch_progress(
+        &self,
+        request: Request<v1::WatchProgressRequest>,
+    ) -> Result<Response<Self::WatchProgressStream>, Status> {
+        let learner = learner(&request, &request.get_ref().learner)?;
+        let v1::WatchProgressRequest {
+            learner: _,
+            after_sequence,
+            from_now,
+            max_events,
+            max_wait_seconds,
+        } = request.into_inner();
+        let after = (!from_now).then_some(after_sequence.unsigned_abs());
+        let watch = self.learning().await.watch(&learner, after);
+        let watch = watch.map_err(status)?;
+        let activities = stream::unfold(Some(watch), |watch| async move {
+            let mut watch = watch?;
+            Some(match watch.next().await {
+                Ok(it) => (Ok(it), Some(watch)),
+                Err(error) => (Err(status(error)), None),
+            })
+        });
+        let answers = activities.map(|it| {
+            it.map(|it| v1::WatchProgressResponse {
+                sequence: i64::try_from(it.number).unwrap_or(i64::MAX),
+                activity: Some(learned::activity(it)),
+            })
+        });
+        let answers = answers
+            .take(page_size(max_events, usize::MAX))
+            .take_until(waited(max_wait_seconds));
+        Ok(Response::new(Box::pin(answers)))
+    }
+}

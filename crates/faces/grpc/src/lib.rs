@@ -1,0 +1,237 @@
+//! The gRPC services: a message taken apart, one call into the domain, an answer.
+//!
+//! Rules:
+//!
+//! * No logic: what a call does stands in the domain, what a message must look
+//!   like stands in the contract and is checked where it is decoded
+//!   ([`CheckedCodec`](contract::CheckedCodec)).
+//! * Every failure leaves through [`status()`], the one place that spells them.
+//!
+//! Not here: listeners, limits and deadlines (`server`), other faces.
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod access;
+pub mod admin;
+mod audit;
+mod blocklist;
+mod bulk;
+mod checks;
+mod codebase;
+mod composed;
+pub mod composition;
+mod convert;
+mod export;
+mod facets;
+mod installed;
+#[cfg(feature = "learning")]
+pub mod learning;
+pub mod lookup;
+mod namespace;
+mod publish;
+pub mod registry;
+mod search;
+mod similar;
+mod sources;
+mod sync;
+#[cfg(test)]
+mod tests;
+pub mod tool_host;
+mod tools;
+mod trust;
+mod usage;
+mod viewer;
+mod watch;
+
+pub use access::AccessService;
+pub use audit::AuditService;
+pub use viewer::{CallerPlace, Viewer};
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures_util::future::Either;
+use futures_util::{Stream, future};
+use tonic::{Request, Status};
+
+use ::access::{Access, Actions};
+use ::registry::Caller;
+use contract::status;
+use executor::DEFAULT_DEADLINE;
+use model::{Code, Digest, Failure, Principal, Reference, VersionNumber, VersionSelector};
+
+/// Who makes a call and what it may do, as the server's layers found out.
+fn access<T>(request: &Request<T>) -> Access {
+    access_of(request.extensions())
+}
+
+/// The same of what a call carries.
+fn access_of(call: &http::Extensions) -> Access {
+    let found = call.get().cloned();
+    found.unwrap_or_else(|| Access::without_sign_in(Principal::anonymous(), Actions::default()))
+}
+
+/// Who makes a call.
+fn principal<T>(request: &Request<T>) -> Principal {
+    access(request).caller.principal.clone()
+}
+
+/// Until when work for a caller may take, at the latest until it stops waiting; the
+/// server's layers put it into each request.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline(pub tokio::time::Instant);
+
+/// Where a caller on this machine was started, which it says itself; the server's local
+/// socket puts it into each request. It may have codebases read there, since it could read
+/// them, too.
+#[derive(Debug, Clone)]
+pub struct CallerFolder(pub PathBuf);
+
+/// What is left of a caller's time for the answer to go back.
+const MARGIN: Duration = Duration::from_millis(20);
+
+/// How long work for a caller may take.
+fn time_left<T>(request: &Request<T>) -> Duration {
+    let Some(Deadline(deadline)) = request.extensions().get() else {
+        return DEFAULT_DEADLINE;
+    };
+    let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+    left.saturating_sub(MARGIN.min(left / 10))
+}
+
+/// Who writes: `method` tells requests of the same fields apart.
+fn caller<T: prost::Message>(request: &Request<T>, method: &str, key: &str) -> Caller {
+    Caller::named(principal(request), key, || {
+        let request = request.get_ref().encode_to_vec();
+        Digest::of(&[method.as_bytes(), b"\0", &request].concat())
+    })
+}
+
+/// Which version a request asks for: by number, else by semantic version, else
+/// the active one.
+fn selector(number: u32, semantic: &str) -> Result<VersionSelector, Status> {
+    match (VersionNumber::new(number), semantic) {
+        (None, "") => Ok(VersionSelector::Active),
+        (Some(number), "") => Ok(VersionSelector::Number(number)),
+        (None, semantic) => semantic
+            .parse()
+            .map(VersionSelector::Semantic)
+            .map_err(|_| {
+                wrong(
+                    "semantic_version",
+                    format!("'{semantic}' is not a semantic version, such as 1.2.0"),
+                )
+            }),
+        (Some(_), _) => Err(wrong(
+            "semantic_version",
+            "a version is named by its number or by its semantic version, not by both".to_owned(),
+        )),
+    }
+}
+
+/// The version that a write is for, which is named.
+fn named(number: u32, semantic: &str) -> Result<VersionSelector, Status> {
+    match selector(number, semantic)? {
+        VersionSelector::Active => {
+            let step = "Name a version: by `version_number` or by `semantic_version`";
+            Err(status(missing("version_number").suggest(step)))
+        }
+        version => Ok(version),
+    }
+}
+
+/// What a stream sends.
+type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+fn wrong(field: &str, message: String) -> Status {
+    status(Failure::new(Code::InvalidParameter, message.clone()).field(field, message))
+}
+
+/// A field that this request needs and others do not.
+fn missing(field: &str) -> Failure {
+    Failure::new(Code::MissingParameter, format!("{field}: Required")).field(field, "Required")
+}
+
+/// Which skill a request names, and which version of it.
+fn target(
+    skill_id: &str,
+    number: u32,
+    semantic: &str,
+) -> Result<(Reference, VersionSelector), Status> {
+    Ok((Reference::parse(skill_id), selector(number, semantic)?))
+}
+
+// What an answer has where its caller leaves that open; for what a call does, the domain
+// says it (`ScanOptions::default()`, `Wish::default()`, `Submission::ACTIVATE`).
+/// The beginning of its SKILL.md, with a skill.
+const README: bool = true;
+/// Why a skill is recommended.
+const REASONS: bool = true;
+/// Skills of a list.
+const SKILLS: usize = 100;
+/// Skills of a search.
+const FOUND: usize = 10;
+/// Skills that are similar to one, and how similar they are at least.
+const SIMILAR: usize = 20;
+const MIN_SIMILARITY: f64 = 0.7;
+/// Names that begin with a text.
+const NAMES: usize = 100;
+/// Versions of a list.
+const VERSIONS: usize = 50;
+/// Versions that come with a skill.
+const VERSIONS_OF_A_SKILL: usize = 20;
+/// Skills that require the one that is asked for.
+const DEPENDENTS: usize = 100;
+/// Namespaces of a page.
+const NAMESPACES: usize = 100;
+/// Skills on the blocklist.
+const BLOCKED: usize = 100;
+/// Versions that are held, on a page.
+const HELD: usize = 100;
+/// A refresh of the blocklist takes the feed in.
+const FEED: bool = true;
+/// Whether its files are what was installed, with an installed skill.
+const HEALTH: bool = true;
+/// A skill that is given a place keeps it.
+const LOCK: bool = true;
+/// Records of calls.
+const CALLS: usize = 100;
+
+/// A skill is compared with those that are installed.
+const AGAINST_INSTALLED: bool = true;
+/// Skills add to what is installed.
+const WITH_CURRENT: bool = true;
+/// What to do, with what is wrong.
+const RECOMMENDATIONS: bool = true;
+
+fn page_size(asked: i32, default: usize) -> usize {
+    usize::try_from(asked)
+        .ok()
+        .filter(|size| *size > 0)
+        .unwrap_or(default)
+}
+
+/// When a stream ends that is to last for so many seconds from now on; 0: never.
+fn waited(seconds: i32) -> impl Future<Output = ()> + Send {
+    match seconds.unsigned_abs() {
+        0 => Either::Left(future::pending()),
+        seconds => Either::Right(tokio::time::sleep(Duration::from_secs(seconds.into()))),
+    }
+}
+
+fn number(number: Option<VersionNumber>) -> u32 {
+    number.map_or(0, VersionNumber::get)
+}
+
+/// The answer to a page: the token, or nothing.
+fn token(next: Option<String>) -> String {
+    next.unwrap_or_default()
+}

@@ -1,0 +1,92 @@
+//! Namespaces, on the wire.
+
+use jiff::Timestamp;
+use tonic::Status;
+
+use super::convert::time;
+use super::{NAMESPACES, page_size, token};
+use ::access::{Access, Caller};
+use contract::{status, v1};
+use model::{Code, Failure, open_token, seal_token};
+use namespaces::{Change, Namespace, Namespaces, NewVisibility, Visibility};
+
+const PAGE: &str = "namespaces";
+
+fn visibility_on_wire(visibility: Visibility) -> v1::Visibility {
+    match visibility {
+        Visibility::Public => v1::Visibility::Public,
+        Visibility::Internal => v1::Visibility::Internal,
+        Visibility::Private => v1::Visibility::Private,
+    }
+}
+
+fn visibility(asked: v1::Visibility) -> NewVisibility {
+    match asked {
+        v1::Visibility::Unspecified => NewVisibility::Unchanged,
+        v1::Visibility::Public => NewVisibility::Set(Visibility::Public),
+        v1::Visibility::Internal => NewVisibility::Set(Visibility::Internal),
+        v1::Visibility::Private => NewVisibility::Set(Visibility::Private),
+        v1::Visibility::Default => NewVisibility::BySettings,
+    }
+}
+
+fn info(namespaces: &Namespaces, said: &Namespace) -> v1::NamespaceInfo {
+    let visibility = said.visibility;
+    let visibility = visibility.unwrap_or_else(|| namespaces.visibility(&said.name));
+    v1::NamespaceInfo {
+        namespace: said.name.clone(),
+        visibility: visibility_on_wire(visibility).into(),
+        is_default: said.visibility.is_none(),
+        owners: said.owners.iter().map(ToString::to_string).collect(),
+        updated_at: Some(time(said.updated_at)),
+        updated_by: said.updated_by.to_string(),
+    }
+}
+
+pub(super) fn list(
+    namespaces: &Namespaces,
+    caller: &Caller,
+    request: &v1::ListNamespacesRequest,
+) -> Result<v1::ListNamespacesResponse, Status> {
+    let after = match request.page_token.as_str() {
+        "" => String::new(),
+        token => open_token(PAGE, "", token).ok_or_else(|| {
+            let message = "The page token is none that ListNamespaces gave";
+            status(Failure::new(Code::PageTokenInvalid, message).field("page_token", message))
+        })?,
+    };
+    let size = page_size(request.page_size, NAMESPACES);
+    let mut said = namespaces.list(caller, &after, size + 1);
+    let more = said.len() > size;
+    said.truncate(size);
+    let next = said.last().filter(|_| more);
+    let next = next.map(|last| seal_token(PAGE, "", &last.name));
+    Ok(v1::ListNamespacesResponse {
+        namespaces: said.iter().map(|said| info(namespaces, said)).collect(),
+        next_page_token: token(next),
+    })
+}
+
+pub(super) async fn set(
+    namespaces: &Namespaces,
+    access: &Access,
+    request: v1::SetNamespaceRequest,
+    now: Timestamp,
+) -> Result<v1::SetNamespaceResponse, Status> {
+    let asked = request.visibility();
+    let v1::SetNamespaceRequest {
+        namespace,
+        visibility: _,
+        add_owners,
+        remove_owners,
+    } = request;
+    let change = Change {
+        visibility: visibility(asked),
+        add_owners,
+        remove_owners,
+    };
+    let said = namespaces.change(&namespace, change, access, now).await;
+    Ok(v1::SetNamespaceResponse {
+        info: Some(info(namespaces, &said.map_err(status)?)),
+    })
+}

@@ -1,0 +1,234 @@
+//! Finding skills, in the words of the contract.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+use tonic::Status;
+
+use super::convert::{author, count, location_of, time, trust_tier, trust_tier_of};
+use super::facets::{categories, inferred, technologies};
+use super::{FOUND, page_size};
+use contract::{status, v1};
+use model::{Code, Failure};
+use registry::{Catalog, Head, Registry};
+use search::{
+    Analysis, Facet, Filters, Part, SearchIndex, SearchQuery, SearchResults, Sort, SortBy, Tier,
+    Why,
+};
+
+/// Finds a page of skills.
+pub(super) async fn search(
+    registry: &Registry,
+    index: &SearchIndex,
+    request: v1::SearchRequest,
+    for_model: bool,
+) -> Result<v1::SearchResponse, Status> {
+    let has_highlights = request.highlights;
+    let mut query = query(request)?;
+    query.filters.offered = for_model;
+    let SearchResults {
+        hits,
+        total,
+        has_more,
+        analysis,
+        facets,
+        suggestions,
+    } = index.find(query).await.map_err(status)?;
+    let (catalog, now) = (registry.catalog(), registry.now());
+    Ok(v1::SearchResponse {
+        results: hits
+            .into_iter()
+            .map(|hit| v1::SkillSummary {
+                r#match: Some(why(hit.why, has_highlights)),
+                ..summary(&catalog, &hit.head, now)
+            })
+            .collect(),
+        total: count(total),
+        has_more,
+        query_analysis: Some(understood(analysis)),
+        facets: facets.into_iter().map(facet).collect(),
+        suggestions,
+    })
+}
+
+fn query(request: v1::SearchRequest) -> Result<SearchQuery, Status> {
+    let v1::SearchRequest {
+        query,
+        filters,
+        sort,
+        limit,
+        offset,
+        facets,
+        words_only,
+        highlights: _,
+    } = request;
+    if query.trim().is_empty() {
+        return Err(status(
+            Failure::new(Code::InvalidParameter, "Query cannot be empty")
+                .field("query", "Query cannot be empty")
+                .suggest("Say what you look for in 1 to 500 characters"),
+        ));
+    }
+    Ok(SearchQuery {
+        text: query,
+        filters: filters.map(self::filters).transpose()?.unwrap_or_default(),
+        sort: sort.map(self::sort).unwrap_or_default(),
+        offset: page_size(offset, 0),
+        limit: page_size(limit.unwrap_or_default(), FOUND),
+        facets,
+        words_only,
+        no_snippets: false,
+    })
+}
+
+fn sort(sort: v1::SearchSort) -> Sort {
+    Sort {
+        by: match sort.field() {
+            v1::SearchSortField::Unspecified | v1::SearchSortField::Relevance => SortBy::Relevance,
+            v1::SearchSortField::Score => SortBy::Score,
+            v1::SearchSortField::Stars => SortBy::Stars,
+            v1::SearchSortField::Updated => SortBy::Updated,
+        },
+        ascending: sort.direction() == v1::SortDirection::Asc,
+    }
+}
+
+fn filters(filters: v1::SearchFilters) -> Result<Filters, Status> {
+    let trust_tiers = filters.trust_tier().filter_map(trust_tier_of).collect();
+    let locations = filters.location().filter_map(location_of).collect();
+    let v1::SearchFilters {
+        categories,
+        technologies,
+        trust_tier: _,
+        min_score,
+        source,
+        updated_after,
+        has_tests,
+        has_examples,
+        tags,
+        namespaces,
+        location: _,
+    } = filters;
+    let updated_after = updated_after
+        .map(|time| jiff::Timestamp::new(time.seconds, time.nanos))
+        .transpose()
+        .map_err(|error| {
+            status(
+                Failure::new(
+                    Code::InvalidParameter,
+                    format!("`filters.updated_after` is no time: {error}"),
+                )
+                .field("filters.updated_after", error.to_string())
+                .suggest("Write it as `2026-01-31T00:00:00Z`"),
+            )
+        })?;
+    Ok(Filters {
+        categories,
+        technologies,
+        tags,
+        trust_tiers,
+        sources: source,
+        namespaces,
+        locations,
+        min_score,
+        updated_after,
+        has_tests,
+        has_examples,
+        offered: false,
+    })
+}
+
+/// A skill in a list of results, at a time.
+pub(super) fn summary(catalog: &Catalog, head: &Head, now: Timestamp) -> v1::SkillSummary {
+    let tier = head.trust_tier();
+    let shown = head.summary.as_ref();
+    v1::SkillSummary {
+        id: head.id.to_string(),
+        name: shown.map_or_else(String::new, |shown| shown.name.clone()),
+        slug: head.id.slug().to_owned(),
+        description: shown.map_or_else(String::new, |shown| shown.description.clone()),
+        author: Some(author(&head.id, None, tier)),
+        trust_tier: trust_tier(tier).into(),
+        quality_score: head.quality(now),
+        github_stars: None,
+        categories: shown.map_or_else(Vec::new, categories),
+        technologies: shown.map_or_else(Vec::new, technologies),
+        inferred: shown.map_or_else(Vec::new, inferred),
+        updated_at: Some(time(head.updated_at)),
+        installed: None,
+        r#match: None,
+        short_name: catalog.short_name(head).to_owned(),
+    }
+}
+
+fn why(why: Why, has_highlights: bool) -> v1::SearchMatch {
+    let (words, meaning) = (f64::from(why.words), f64::from(why.meaning));
+    v1::SearchMatch {
+        tier: match why.tier {
+            Tier::Name => v1::MatchTier::Name,
+            Tier::NameWords => v1::MatchTier::NameWords,
+            Tier::Words => v1::MatchTier::Words,
+            Tier::Meaning => v1::MatchTier::Meaning,
+        }
+        .into(),
+        score: rounded(words + meaning),
+        words_score: rounded(words),
+        meaning_score: rounded(meaning),
+        fields: why
+            .parts
+            .iter()
+            .map(|part: &Part| part.name().to_owned())
+            .collect(),
+        matched_terms: why.matched,
+        snippet: why.snippet.text,
+        highlights: if has_highlights {
+            why.snippet.highlights.into_iter().map(range).collect()
+        } else {
+            Vec::new()
+        },
+    }
+}
+
+fn range(range: Range<usize>) -> v1::TextRange {
+    v1::TextRange {
+        start: count(range.start),
+        end: count(range.end),
+    }
+}
+
+/// To four places: more would only be noise.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}
+
+fn understood(analysis: Analysis) -> v1::QueryAnalysis {
+    v1::QueryAnalysis {
+        interpreted_query: analysis.interpreted,
+        detected_intent: analysis.intent,
+        suggested_refinements: analysis.refinements,
+        repairs: analysis
+            .repairs
+            .into_iter()
+            .map(|repair| v1::SpellingRepair {
+                word: repair.word,
+                read_as: repair.read_as,
+            })
+            .collect(),
+        unknown_words: analysis.unknown,
+        meaning_share: rounded(f64::from(analysis.meaning_share)),
+    }
+}
+
+fn facet(facet: Facet) -> v1::SearchFacet {
+    v1::SearchFacet {
+        field: facet.field.to_owned(),
+        values: facet
+            .values
+            .into_iter()
+            .map(|(value, skills)| v1::FacetValue {
+                value,
+                count: count(skills),
+            })
+            .collect(),
+    }
+}

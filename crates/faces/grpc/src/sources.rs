@@ -1,0 +1,275 @@
+//! Sources, on the wire.
+
+use tonic::Status;
+
+use super::convert::time;
+use super::{missing, wrong};
+use ::sync::{
+    Engine, Health, Listed, Overall, RepositoryFacts, Skip, Source, SourceKind, Standing,
+};
+use contract::{status, v1};
+use model::{Code, Failure};
+use secret::CredentialRef;
+
+fn kind(kind: v1::SourceKind) -> Option<SourceKind> {
+    Some(match kind {
+        v1::SourceKind::Unspecified => return None,
+        v1::SourceKind::Directory => SourceKind::Directory,
+        v1::SourceKind::Git => SourceKind::Git,
+        v1::SourceKind::Github => SourceKind::Github,
+        v1::SourceKind::WellKnown => SourceKind::WellKnown,
+        v1::SourceKind::Clawhub => SourceKind::Clawhub,
+        v1::SourceKind::Repertoire => SourceKind::Repertoire,
+    })
+}
+
+fn kind_on_wire(kind: SourceKind) -> v1::SourceKind {
+    match kind {
+        SourceKind::Directory => v1::SourceKind::Directory,
+        SourceKind::Git => v1::SourceKind::Git,
+        SourceKind::Github => v1::SourceKind::Github,
+        SourceKind::WellKnown => v1::SourceKind::WellKnown,
+        SourceKind::Clawhub => v1::SourceKind::Clawhub,
+        SourceKind::Repertoire => v1::SourceKind::Repertoire,
+    }
+}
+
+fn credential(
+    secret: Option<v1::SecretReference>,
+    field: &str,
+) -> Result<Option<CredentialRef>, Status> {
+    let Some(v1::SecretReference { env, file }) = secret else {
+        return Ok(None);
+    };
+    match (env.is_empty(), file.is_empty()) {
+        (false, true) => Ok(Some(CredentialRef::Env(env))),
+        (true, false) => Ok(Some(CredentialRef::File(file.into()))),
+        _ => Err(wrong(field, "name one of `env` and `file`".to_owned())),
+    }
+}
+
+fn credential_on_wire(credential: CredentialRef) -> v1::SecretReference {
+    let (env, file) = match credential {
+        CredentialRef::Env(name) => (name, String::new()),
+        CredentialRef::File(path) => (String::new(), path.display().to_string()),
+    };
+    v1::SecretReference { env, file }
+}
+
+fn source(source: v1::Source) -> Result<Source, Status> {
+    let of = kind(source.kind()).ok_or_else(|| wrong("kind", "Required".to_owned()))?;
+    let v1::Source {
+        source_id,
+        name,
+        kind: _,
+        location,
+        r#ref,
+        path,
+        select,
+        namespace,
+        interval_seconds,
+        credential: secret,
+        webhook_secret,
+    } = source;
+    let namespace = match namespace.as_str() {
+        "" => None,
+        text => Some(text.parse().map_err(|error| wrong("namespace", error))?),
+    };
+    Ok(Source {
+        id: source_id,
+        name,
+        kind: of,
+        location,
+        reference: r#ref,
+        path,
+        select,
+        namespace,
+        interval_seconds,
+        credential: credential(secret, "credential")?,
+        webhook_secret: credential(webhook_secret, "webhook_secret")?,
+    })
+}
+
+pub(super) fn skips(skips: Vec<Skip>) -> Vec<v1::SkippedSkill> {
+    let skips = skips.into_iter();
+    skips
+        .map(|Skip { path, reason }| v1::SkippedSkill { path, reason })
+        .collect()
+}
+
+fn listed(listed: Listed) -> v1::SourceInfo {
+    let Listed {
+        source,
+        is_configured,
+        skills,
+        skips: skipped,
+        skips_left_out,
+        revision,
+        last_success,
+    } = listed;
+    v1::SourceInfo {
+        source: Some(v1::Source {
+            source_id: source.id,
+            name: source.name,
+            kind: kind_on_wire(source.kind).into(),
+            location: source.location,
+            r#ref: source.reference,
+            path: source.path,
+            select: source.select,
+            namespace: source.namespace.map(|n| n.to_string()).unwrap_or_default(),
+            interval_seconds: source.interval_seconds,
+            credential: source.credential.map(credential_on_wire),
+            webhook_secret: source.webhook_secret.map(credential_on_wire),
+        }),
+        is_configured,
+        skills_contributed: skills,
+        revision,
+        last_successful_sync: last_success.map(time),
+        skipped: skips(skipped),
+        skipped_left_out: skips_left_out,
+    }
+}
+
+pub(super) async fn add(
+    engine: &Engine,
+    request: v1::AddSourceRequest,
+) -> Result<v1::AddSourceResponse, Status> {
+    let given = request.source.ok_or_else(|| status(missing("source")))?;
+    let source = source(given)?;
+    let added = engine.add(source).await.map_err(status)?;
+    Ok(v1::AddSourceResponse {
+        source: Some(listed(added)),
+    })
+}
+
+pub(super) async fn remove(
+    engine: &Engine,
+    request: v1::RemoveSourceRequest,
+) -> Result<v1::RemoveSourceResponse, Status> {
+    let v1::RemoveSourceRequest {
+        source_id,
+        withdraw_skills,
+    } = request;
+    let removed = engine.remove(&source_id, withdraw_skills);
+    let removed = removed.await.map_err(status)?;
+    Ok(v1::RemoveSourceResponse {
+        source_id: removed.id,
+        skills_withdrawn: removed.withdrawn,
+        skills_kept: removed.kept,
+    })
+}
+
+pub(super) fn list(engine: &Engine) -> Result<v1::ListSourcesResponse, Status> {
+    let sources = engine.list().map_err(status)?;
+    Ok(v1::ListSourcesResponse {
+        sources: sources.into_iter().map(listed).collect(),
+    })
+}
+
+pub(super) fn health(
+    engine: &Engine,
+    request: &v1::GetSourceHealthRequest,
+) -> Result<v1::GetSourceHealthResponse, Status> {
+    let id = Some(request.source_id.as_str()).filter(|id| !id.is_empty());
+    let sources = engine.health(id).map_err(status)?;
+    let overall = match Overall::of(&sources) {
+        Overall::Healthy => v1::SourcesHealth::Healthy,
+        Overall::Degraded => v1::SourcesHealth::Degraded,
+        Overall::Critical => v1::SourcesHealth::Critical,
+    };
+    Ok(v1::GetSourceHealthResponse {
+        sources: sources.into_iter().map(of_source).collect(),
+        overall_health: overall.into(),
+    })
+}
+
+fn of_source(health: Health) -> v1::SourceHealth {
+    let standing = match health.standing {
+        Standing::Healthy => v1::SourceStatus::Healthy,
+        Standing::Degraded => v1::SourceStatus::Degraded,
+        Standing::Unavailable => v1::SourceStatus::Unavailable,
+        Standing::RateLimited => v1::SourceStatus::RateLimited,
+    };
+    v1::SourceHealth {
+        name: health.source.title().to_owned(),
+        source_id: health.source.id,
+        status: standing.into(),
+        last_successful_sync: health.last_success.map(time),
+        last_check: health.last_check.map(time),
+        response_time_ms: health.response_ms,
+        rate_limit: health.rate_limit.map(|limit| v1::RateLimit {
+            remaining: limit.remaining,
+            limit: limit.limit,
+            resets_at: Some(time(limit.resets_at)),
+        }),
+        error_count_24h: health.errors,
+        last_error: health.last_error,
+        skills_contributed: health.skills,
+    }
+}
+
+/// Who does not see all skills is told of no source.
+pub(super) fn untold() -> Failure {
+    Failure::new(
+        Code::PermissionDenied,
+        "Sources and syncs are told to those who see every skill of this server",
+    )
+    .suggest("`get_sync_status` without an id counts the skills that you see")
+    .suggest("Or ask whoever runs the server for a token that allows `sync`")
+}
+
+/// Says of a skill what its repository has to show. What its author states goes first.
+pub(super) fn show(facts: RepositoryFacts, skill: &mut v1::SkillDetail) {
+    let count = |count: u64| Some(i64::try_from(count).unwrap_or(i64::MAX));
+    skill.github_stars = count(facts.stars);
+    skill.github_forks = count(facts.forks);
+    skill.github_open_issues = count(facts.open_issues);
+    skill.has_tests |= facts.has_tests;
+    skill.has_examples |= facts.has_examples;
+    let stated = [
+        (&mut skill.github_license, facts.license),
+        (&mut skill.repo_url, facts.url),
+    ];
+    for (field, told) in stated {
+        if field.is_empty() {
+            *field = told;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_author_states_goes_before_what_the_repository_shows() {
+        let facts = RepositoryFacts {
+            url: "https://github.com/acme/skills".to_owned(),
+            stars: 7,
+            forks: 2,
+            open_issues: 1,
+            license: "MIT".to_owned(),
+            has_tests: true,
+            ..RepositoryFacts::default()
+        };
+        let shown = |license: &str| {
+            let mut skill = v1::SkillDetail {
+                github_license: license.to_owned(),
+                ..Default::default()
+            };
+            show(facts.clone(), &mut skill);
+            skill
+        };
+        let expected = v1::SkillDetail {
+            github_stars: Some(7),
+            github_forks: Some(2),
+            github_open_issues: Some(1),
+            github_license: "Apache-2.0".to_owned(),
+            repo_url: facts.url.clone(),
+            has_tests: true,
+            ..Default::default()
+        };
+        assert_eq!(shown("Apache-2.0"), expected);
+        assert_eq!(shown("").github_license, "MIT");
+    }
+}

@@ -1,0 +1,410 @@
+//! Sessions and tools of the Lookup service.
+
+use futures_util::{StreamExt as _, stream};
+use serde_json::{Map, Value as Json};
+use tokio::sync::mpsc;
+use tonic::{Request, Response, Status};
+
+use super::convert::{self, ids};
+use super::{CALLS, Messages, number, page_size, principal, target, time_left, token};
+use ::lookup::is_address;
+use contract::json::{from_struct, to_struct};
+use contract::{SESSION_REMEMBERED, status, v1};
+use handler::Progress;
+use model::{Code, Failure, Reference};
+use tools::{
+    CallRecord, Called, ListedTool, Load, LoadedStatus, SessionSkill, Shown, ToolCall, ToolQuery,
+    Tools, View,
+};
+
+/// Progress that waits to be sent; what comes faster is passed over.
+const PROGRESS: usize = 16;
+
+pub(super) async fn load_skill(
+    tools: &Tools,
+    request: Request<v1::LoadSkillRequest>,
+) -> Result<Response<v1::LoadSkillResponse>, Status> {
+    let (caller, timeout) = (principal(&request), time_left(&request));
+    let is_remembered = request.metadata().contains_key(SESSION_REMEMBERED);
+    let v1::LoadSkillRequest {
+        skill_id,
+        session_id,
+        version_number,
+        semantic_version,
+        context,
+    } = request.into_inner();
+    let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
+    let load = Load {
+        is_remembered,
+        skill,
+        version,
+        session: session_id,
+        context: context.map(from_struct),
+        caller,
+        timeout,
+    };
+    let loaded = tools.load(load).await.map_err(status)?;
+    let described = &loaded.found.described;
+    let (head, version) = (&described.head, &described.version);
+    let resources = version.skill.resource_configs.iter();
+    Ok(Response::new(v1::LoadSkillResponse {
+        session_id: loaded.session,
+        skill_id: head.id.to_string(),
+        name: version.skill.name.clone(),
+        version_number: version.number.get(),
+        semantic_version: version.semantic.to_string(),
+        digest: version.digest.to_string(),
+        already_loaded: loaded.is_again,
+        replaced_version_number: number(loaded.replaced),
+        load_count: loaded.count,
+        content: loaded.content,
+        tools: loaded.tools,
+        resources: resources.map(|resource| resource.name.clone()).collect(),
+        expires_at: Some(convert::time(loaded.expires_at)),
+        shadowed_ids: ids(loaded.found.shadowed),
+    }))
+}
+
+pub(super) async fn view_file(
+    tools: &Tools,
+    request: Request<v1::ViewFileRequest>,
+) -> Result<Response<v1::ViewFileResponse>, Status> {
+    let (caller, timeout) = (principal(&request), time_left(&request));
+    let v1::ViewFileRequest {
+        skill_id,
+        path,
+        version_number,
+        semantic_version,
+        offset_bytes,
+        limit_bytes,
+        session_id,
+    } = request.into_inner();
+    if skill_id.trim().is_empty() && !is_address(&path) {
+        const EMPTY: &str = "Skill id cannot be empty";
+        let failure = Failure::new(Code::MissingParameter, EMPTY).field("skill_id", EMPTY);
+        let step = "Name the skill, or give the address of the file as `path`: skill://NAME/PATH";
+        return Err(status(failure.suggest(step)));
+    }
+    let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
+    let view = View {
+        skill,
+        version,
+        path,
+        offset: offset_bytes.unsigned_abs(),
+        limit: limit_bytes.unsigned_abs(),
+        session: session_id,
+        caller,
+        timeout,
+    };
+    let viewed = tools.view(view).await.map_err(status)?;
+    let note = viewed.note().unwrap_or_default();
+    let (origin, end) = viewed.between.clone().unwrap_or_default();
+    let uri = viewed.uri.map(|uri| uri.to_string()).unwrap_or_default();
+    let mut answer = v1::ViewFileResponse {
+        mime_type: viewed.mime_type,
+        size_bytes: size(viewed.size),
+        version_number: viewed.version.get(),
+        note,
+        origin,
+        end,
+        ..Default::default()
+    };
+    match viewed.shown {
+        Shown::Text { text, part } => {
+            answer.text = text;
+            answer.next_offset_bytes = if part.1 < viewed.size {
+                size(part.1)
+            } else {
+                0
+            };
+        }
+        Shown::Image(bytes) => answer.image = bytes,
+        Shown::Link => answer.link.clone_from(&uri),
+    }
+    answer.uri = uri;
+    Ok(Response::new(answer))
+}
+
+fn size(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// The arguments of a call, in either of their forms.
+fn arguments(given: Option<prost_types::Struct>, text: &str) -> Result<Map<String, Json>, Status> {
+    let wrong = |sentence: String| {
+        let failure = Failure::new(Code::InvalidParameter, sentence.clone());
+        status(failure.field("arguments_json", sentence))
+    };
+    match (given, text.trim()) {
+        (given, "") => Ok(given.map(from_struct).unwrap_or_default()),
+        (Some(given), _) if !given.fields.is_empty() => Err(wrong(
+            "Only one of 'arguments' and 'arguments_json'".to_owned(),
+        )),
+        (_, text) => serde_json::from_str(text)
+            .map_err(|error| wrong(format!("Expected the text of a JSON object: {error}"))),
+    }
+}
+
+pub(super) async fn load_skill_detail(
+    tools: &Tools,
+    request: Request<v1::LoadSkillDetailRequest>,
+) -> Result<Response<v1::LoadSkillDetailResponse>, Status> {
+    let (caller, timeout) = (principal(&request), time_left(&request));
+    let v1::LoadSkillDetailRequest {
+        skill_id,
+        resource,
+        session_id,
+    } = request.into_inner();
+    let skill = Reference::parse(&skill_id);
+    let detail = tools.detail(&session_id, &skill, &resource, &caller, timeout);
+    let detail = detail.await.map_err(status)?;
+    Ok(Response::new(v1::LoadSkillDetailResponse {
+        skill_id: detail.skill.to_string(),
+        resource,
+        content: detail.content,
+        mime_type: detail.mime_type,
+        dynamic: detail.is_dynamic,
+        version_number: detail.version.get(),
+    }))
+}
+
+pub(super) fn list_loaded_skills(
+    tools: &Tools,
+    request: Request<v1::ListLoadedSkillsRequest>,
+) -> Result<Response<v1::ListLoadedSkillsResponse>, Status> {
+    let caller = principal(&request);
+    let v1::ListLoadedSkillsRequest { session_id } = request.into_inner();
+    let page = tools.session(&session_id, &caller).map_err(status)?;
+    Ok(Response::new(v1::ListLoadedSkillsResponse {
+        session_id,
+        skills: page.skills.into_iter().map(loaded_skill).collect(),
+        created_at: Some(convert::time(page.created_at)),
+        expires_at: Some(convert::time(page.expires_at)),
+    }))
+}
+
+fn loaded_skill(skill: SessionSkill) -> v1::LoadedSkill {
+    let SessionSkill {
+        loaded,
+        version,
+        status,
+        active,
+    } = skill;
+    let declared = version.as_ref().map(|version| &version.skill);
+    let tools = declared.into_iter().flat_map(|skill| &skill.tool_configs);
+    v1::LoadedSkill {
+        skill_id: loaded.skill.to_string(),
+        name: declared.map(|skill| skill.name.clone()).unwrap_or_default(),
+        version_number: loaded.number.get(),
+        semantic_version: version
+            .as_ref()
+            .map(|version| version.semantic.to_string())
+            .unwrap_or_default(),
+        digest: loaded.digest.to_string(),
+        load_count: loaded.count,
+        loaded_at: Some(convert::time(loaded.loaded_at)),
+        context: (!loaded.context.is_empty()).then(|| to_struct(loaded.context)),
+        status: match status {
+            LoadedStatus::Current => v1::LoadedStatus::Current,
+            LoadedStatus::Outdated => v1::LoadedStatus::Outdated,
+            LoadedStatus::Withdrawn => v1::LoadedStatus::Withdrawn,
+        }
+        .into(),
+        active_version_number: number(active),
+        tools: tools
+            .filter(|_| status != LoadedStatus::Withdrawn)
+            .map(|tool| tool.name.clone())
+            .collect(),
+    }
+}
+
+pub(super) fn unload_skill(
+    tools: &Tools,
+    request: Request<v1::UnloadSkillRequest>,
+) -> Result<Response<v1::UnloadSkillResponse>, Status> {
+    let caller = principal(&request);
+    let v1::UnloadSkillRequest {
+        session_id,
+        skill_id,
+    } = request.into_inner();
+    let skill = Reference::parse(&skill_id);
+    let unloaded = tools.unload(&session_id, &caller, &skill);
+    let (id, was_loaded) = unloaded.map_err(status)?;
+    Ok(Response::new(v1::UnloadSkillResponse {
+        session_id,
+        skill_id: id.to_string(),
+        was_loaded,
+    }))
+}
+
+pub(super) fn list_tools(
+    tools: &Tools,
+    request: Request<v1::ListToolsRequest>,
+) -> Result<Response<v1::ListToolsResponse>, Status> {
+    let caller = principal(&request);
+    let v1::ListToolsRequest {
+        session_id,
+        skill_id,
+    } = request.into_inner();
+    let query = ToolQuery {
+        session: session_id,
+        caller,
+        skill: some(&skill_id).map(Reference::parse),
+    };
+    let listed = tools.list(&query).map_err(status)?;
+    Ok(Response::new(v1::ListToolsResponse {
+        tools: listed.into_iter().map(tool_info).collect(),
+    }))
+}
+
+fn tool_info(tool: ListedTool) -> v1::ToolInfo {
+    v1::ToolInfo {
+        name: tool.config.name,
+        description: tool.config.description,
+        skill_id: tool.skill.to_string(),
+        skill_name: tool.skill_name,
+        version_number: tool.version.get(),
+        input_schema: Some(to_struct(tool.schema)),
+        loaded: tool.is_loaded,
+        available: tool.unavailable.is_none(),
+        unavailable_reason: tool.unavailable.unwrap_or_default(),
+    }
+}
+
+pub(super) async fn call_tool(
+    tools: &Tools,
+    request: Request<v1::CallToolRequest>,
+) -> Result<Response<v1::CallToolResponse>, Status> {
+    let (caller, timeout) = (principal(&request), time_left(&request));
+    let v1::CallToolRequest {
+        session_id,
+        name,
+        arguments: given,
+        skill_id,
+        idempotency_key,
+        arguments_json,
+    } = request.into_inner();
+    let call = ToolCall {
+        session: session_id,
+        tool: name,
+        arguments: arguments(given, &arguments_json)?,
+        skill: some(&skill_id).map(Reference::parse),
+        idempotency_key,
+        caller,
+        timeout,
+        progress: None,
+    };
+    let outcome = tools.call(call).await.map_err(status)?;
+    Ok(Response::new(answer(outcome)))
+}
+
+fn answer(called: Called) -> v1::CallToolResponse {
+    v1::CallToolResponse {
+        content: called.output.text,
+        structured: called.output.structured.map(to_struct),
+        skill_id: called.skill.to_string(),
+        version_number: called.version.get(),
+        call_id: called.id,
+    }
+}
+
+pub(super) async fn stream_tool_call(
+    tools: &Tools,
+    request: Request<v1::StreamToolCallRequest>,
+) -> Result<Response<Messages<v1::StreamToolCallResponse>>, Status> {
+    use v1::stream_tool_call_response::Update;
+    let (caller, timeout) = (principal(&request), time_left(&request));
+    let v1::StreamToolCallRequest {
+        session_id,
+        name,
+        arguments,
+        skill_id,
+        idempotency_key,
+    } = request.into_inner();
+    let (progress, received) = mpsc::channel(PROGRESS);
+    let call = ToolCall {
+        session: session_id,
+        tool: name,
+        arguments: arguments.map(from_struct).unwrap_or_default(),
+        skill: some(&skill_id).map(Reference::parse),
+        idempotency_key,
+        caller,
+        timeout,
+        progress: Some(progress),
+    };
+    let tools = tools.clone();
+    let call = Box::pin(async move { tools.call(call).await });
+    let updates = stream::unfold(Some((call, received, None)), |state| async move {
+        let (mut call, mut received, mut result) = state?;
+        if result.is_none() {
+            tokio::select! {
+                biased;
+                Some(progress) = received.recv() => {
+                    let update = Update::Progress(tool_progress(progress));
+                    return Some((Ok(update), Some((call, received, None))));
+                }
+                ended = &mut call => result = Some(ended),
+            }
+        }
+        // What was told before the end comes before it.
+        if let Ok(progress) = received.try_recv() {
+            let update = Update::Progress(tool_progress(progress));
+            return Some((Ok(update), Some((call, received, result))));
+        }
+        let result = result?.map(|called| Update::Result(answer(called)));
+        Some((result.map_err(status), None))
+    });
+    let mut updates = Box::pin(updates.map(|update| {
+        update.map(|update| v1::StreamToolCallResponse {
+            update: Some(update),
+        })
+    }));
+    // A call that is refused is no stream: its status comes first, as that of any
+    // other call.
+    let first = updates.next().await.transpose()?;
+    let first = stream::iter(first.map(Ok));
+    Ok(Response::new(Box::pin(first.chain(updates))))
+}
+
+fn tool_progress(progress: Progress) -> v1::ToolProgress {
+    v1::ToolProgress {
+        done: progress.done,
+        total: progress.total,
+        message: progress.message,
+    }
+}
+
+pub(super) fn list_tool_calls(
+    tools: &Tools,
+    request: Request<v1::ListToolCallsRequest>,
+) -> Result<Response<v1::ListToolCallsResponse>, Status> {
+    let v1::ListToolCallsRequest {
+        page_size: size,
+        page_token,
+    } = request.into_inner();
+    let page = tools.calls(page_size(size, CALLS), &page_token);
+    let page = page.map_err(status)?;
+    Ok(Response::new(v1::ListToolCallsResponse {
+        calls: page.calls.into_iter().map(call_record).collect(),
+        next_page_token: token(page.next),
+    }))
+}
+
+fn call_record(record: CallRecord) -> v1::ToolCallRecord {
+    v1::ToolCallRecord {
+        call_id: record.id,
+        at: Some(convert::time(record.at)),
+        caller: record.caller,
+        session: record.session,
+        tool: record.tool,
+        skill_id: record.skill.map(|id| id.to_string()).unwrap_or_default(),
+        version_number: number(record.version),
+        arguments_digest: record.arguments.to_string(),
+        error_code: record.error,
+        duration_us: i64::try_from(record.micros).unwrap_or(i64::MAX),
+    }
+}
+
+fn some(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,311 @@
+//! What the scanner found and who reviewed it, on the wire.
+
+use jiff::Timestamp;
+use tonic::Status;
+
+use super::convert::{self, count, time};
+use super::registry::RegistryService;
+use super::{HELD, missing, named, number, page_size, publish, target, token};
+use ::lookup::Lookup;
+use ::registry::{Caller, HeldVersion, Hold, Registry, Review, Reviewed, Scan, Scanned, Upload};
+use ::trust::quality::{self, Part, Standing};
+use ::trust::{Capability, Category, Change, Confidence, Finding, Report, Severity, Verdict};
+use contract::{status, v1};
+use model::{Code, Failure, SkillId, VersionNumber};
+
+/// Findings that a list of versions shows of each.
+const SHOWN: usize = 5;
+
+pub(super) fn scan_status(verdict: Option<Verdict>) -> v1::ScanStatus {
+    match verdict {
+        Some(Verdict::Passed) => v1::ScanStatus::Passed,
+        Some(Verdict::Warning) => v1::ScanStatus::Warning,
+        Some(Verdict::Failed) => v1::ScanStatus::Failed,
+        None => v1::ScanStatus::Pending,
+    }
+}
+
+fn finding_type(category: Category) -> v1::SecurityFindingType {
+    match category {
+        Category::ExternalUrl | Category::Exfiltration => v1::SecurityFindingType::ExternalUrl,
+        Category::ShellCommand => v1::SecurityFindingType::ShellCommand,
+        Category::FileAccess | Category::Persistence | Category::Secret => {
+            v1::SecurityFindingType::FileAccess
+        }
+        Category::Obfuscation | Category::PromptInjection | Category::Opaque => {
+            v1::SecurityFindingType::Obfuscation
+        }
+        Category::Typosquatting => v1::SecurityFindingType::Typosquatting,
+    }
+}
+
+fn severity(severity: Severity) -> v1::SecuritySeverity {
+    match severity {
+        Severity::Info => v1::SecuritySeverity::Info,
+        Severity::Low => v1::SecuritySeverity::Low,
+        Severity::Medium => v1::SecuritySeverity::Medium,
+        Severity::High => v1::SecuritySeverity::High,
+        Severity::Critical => v1::SecuritySeverity::Critical,
+    }
+}
+
+fn confidence(confidence: Confidence) -> v1::SecurityConfidence {
+    match confidence {
+        Confidence::Low => v1::SecurityConfidence::Low,
+        Confidence::Medium => v1::SecurityConfidence::Medium,
+        Confidence::High => v1::SecurityConfidence::High,
+    }
+}
+
+pub(super) fn finding(finding: &Finding) -> v1::SecurityFinding {
+    v1::SecurityFinding {
+        r#type: finding_type(finding.category).into(),
+        severity: severity(finding.severity).into(),
+        title: finding.title.to_string(),
+        description: finding.description.to_string(),
+        file_path: (!finding.path.is_empty()).then(|| finding.path.clone()),
+        line_number: (finding.line > 0).then_some(finding.line),
+        rule: finding.rule.to_string(),
+        confidence: confidence(finding.confidence).into(),
+        evidence: finding.evidence.clone(),
+        fix: finding.fix.to_string(),
+        owasp: finding.owasp.to_string(),
+    }
+}
+
+fn report(report: &Report, scanned: Timestamp) -> v1::ScanReport {
+    v1::ScanReport {
+        status: scan_status(Some(report.verdict)).into(),
+        rules_version: report.rules,
+        scanned_at: Some(time(scanned)),
+        findings: report.findings.iter().map(finding).collect(),
+        findings_left_out: report.left_out,
+        capabilities: powers(report.capabilities.iter()),
+        hosts: report.hosts.iter().cloned().collect(),
+    }
+}
+
+fn powers(of: impl Iterator<Item = Capability>) -> Vec<String> {
+    of.map(|power| power.name().to_owned()).collect()
+}
+
+fn changes((since, changes): (VersionNumber, Vec<Change>)) -> v1::ScanChanges {
+    let mut new = v1::ScanChanges {
+        since_version: since.get(),
+        ..Default::default()
+    };
+    for change in changes {
+        match change {
+            Change::Host(host) => new.hosts.push(host),
+            Change::Capability(power) => new.capabilities.push(power.name().to_owned()),
+            Change::Finding(found) => new.findings.push(finding(&found)),
+        }
+    }
+    new
+}
+
+pub(super) fn quality_parts(parts: Vec<Part>, standing: Standing) -> (f64, Vec<v1::QualityPart>) {
+    let quality = quality::quality(parts, standing);
+    let parts = quality.parts.into_iter();
+    let parts = parts.map(
+        |Part {
+             name,
+             score,
+             weight,
+             reason,
+         }| v1::QualityPart {
+            name,
+            score,
+            weight,
+            reason,
+        },
+    );
+    (quality.score, parts.collect())
+}
+
+fn hold(hold: Hold) -> v1::HoldInfo {
+    let mut info = v1::HoldInfo {
+        reason: hold.reason,
+        held_at: Some(time(hold.time)),
+        ..Default::default()
+    };
+    if let Some(review) = hold.rejected {
+        info.rejected_by = review.actor.to_string();
+        info.rejected_because = review.reason;
+        info.rejected_at = Some(time(review.time));
+    }
+    info
+}
+
+fn approval(review: Review) -> v1::ApprovalInfo {
+    v1::ApprovalInfo {
+        approved_by: review.actor.to_string(),
+        reason: review.reason,
+        approved_at: Some(time(review.time)),
+    }
+}
+
+fn held(held: HeldVersion) -> v1::HeldVersion {
+    let HeldVersion { described, scan } = held;
+    let report = scan.as_ref().map(|scan| &scan.report);
+    v1::HeldVersion {
+        skill_id: described.head.id.to_string(),
+        version: Some(convert::info(&described)),
+        hold: described.hold.map(hold),
+        active_version: number(described.head.active),
+        security_scan_status: scan_status(report.map(|report| report.verdict)).into(),
+        findings: report.map_or_else(Vec::new, |report| {
+            report.findings.iter().take(SHOWN).map(finding).collect()
+        }),
+    }
+}
+
+/// Scans a version of a skill, or files.
+pub(super) async fn scan(
+    registry: &Registry,
+    lookup: &Lookup,
+    request: v1::ScanSkillRequest,
+) -> Result<v1::ScanSkillResponse, Status> {
+    let v1::ScanSkillRequest {
+        skill_id,
+        version_number,
+        semantic_version,
+        files,
+    } = request;
+    if files.is_empty() {
+        if skill_id.is_empty() {
+            let steps = "Name a skill in `skill_id`, or send `files` with a SKILL.md among them";
+            return Err(status(missing("skill_id").suggest(steps)));
+        }
+        let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
+        let scanned = lookup.scan(&skill, &version).await;
+        return Ok(of_version(scanned.map_err(status)?, registry.now()));
+    }
+    if version_number > 0 || !semantic_version.is_empty() {
+        let message = "a version is scanned, or files are: not both";
+        return Err(status(
+            Failure::new(Code::InvalidParameter, message)
+                .field("files", message)
+                .suggest("Leave out `files`, or the version"),
+        ));
+    }
+    let upload = Upload {
+        skill: skill_id,
+        files: publish::files(files),
+        ..Default::default()
+    };
+    let Scan {
+        report: found,
+        quality,
+        time,
+        review: _,
+    } = registry.scan_upload(upload).await.map_err(status)?;
+    let standing = Standing {
+        age_days: Some(0),
+        tier: model::TrustTier::Unverified,
+    };
+    let (quality_score, quality_parts) = quality_parts(quality, standing);
+    Ok(v1::ScanSkillResponse {
+        report: Some(report(&found, time)),
+        quality_score,
+        quality_parts,
+        ..Default::default()
+    })
+}
+
+fn of_version(scanned: Scanned, now: Timestamp) -> v1::ScanSkillResponse {
+    let Scanned {
+        head,
+        number,
+        scan,
+        changes: new,
+        hold: why,
+    } = scanned;
+    let standing = head.standing(now);
+    let (quality_score, quality_parts) = quality_parts(scan.quality.clone(), standing);
+    v1::ScanSkillResponse {
+        skill_id: head.id.to_string(),
+        version_number: number.get(),
+        report: Some(report(&scan.report, scan.time)),
+        changes: new.map(changes),
+        quality_score,
+        quality_parts,
+        hold: why.map(hold),
+        approval: scan.review.clone().map(approval),
+    }
+}
+
+/// A page of what is held.
+pub(super) fn list_held(
+    registry: &Registry,
+    request: v1::ListHeldRequest,
+) -> Result<v1::ListHeldResponse, Status> {
+    let v1::ListHeldRequest {
+        page_size: size,
+        page_token,
+    } = request;
+    let page = registry.list_held(page_size(size, HELD), &page_token);
+    let page = page.map_err(status)?;
+    Ok(v1::ListHeldResponse {
+        held: page.versions.into_iter().map(held).collect(),
+        held_size: count(page.size),
+        next_page_token: token(page.next),
+    })
+}
+
+/// The skill of a reviewed version, as an answer names it.
+fn reviewed(reviewed: Reviewed) -> (SkillId, v1::VersionInfo, u32) {
+    let active = number(reviewed.active);
+    (reviewed.id, convert::state(reviewed.version), active)
+}
+
+pub(super) async fn approve(
+    service: &RegistryService,
+    request: v1::ApproveVersionRequest,
+    caller: &Caller,
+) -> Result<v1::ApproveVersionResponse, Status> {
+    let v1::ApproveVersionRequest {
+        skill_id,
+        version_number,
+        semantic_version,
+        reason,
+        idempotency_key: _,
+    } = request;
+    let RegistryService {
+        registry, lookup, ..
+    } = service;
+    let version = named(version_number, &semantic_version)?;
+    let approve = async |id| registry.approve(&id, version, &reason, caller).await;
+    let approved = lookup.write(&skill_id, caller, approve).await;
+    let (id, version, active_version) = reviewed(approved.map_err(status)?);
+    Ok(v1::ApproveVersionResponse {
+        skill_id: id.to_string(),
+        version: Some(version),
+        active_version,
+    })
+}
+
+pub(super) async fn reject(
+    service: &RegistryService,
+    request: v1::RejectVersionRequest,
+    caller: &Caller,
+) -> Result<v1::RejectVersionResponse, Status> {
+    let v1::RejectVersionRequest {
+        skill_id,
+        version_number,
+        semantic_version,
+        reason,
+        idempotency_key: _,
+    } = request;
+    let RegistryService {
+        registry, lookup, ..
+    } = service;
+    let version = named(version_number, &semantic_version)?;
+    let reject = async |id| registry.reject(&id, version, &reason, caller).await;
+    let rejected = lookup.write(&skill_id, caller, reject).await;
+    let (id, version, _) = reviewed(rejected.map_err(status)?);
+    Ok(v1::RejectVersionResponse {
+        skill_id: id.to_string(),
+        version: Some(version),
+    })
+}
