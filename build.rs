@@ -1,11 +1,13 @@
-//! Compiles the contract: Rust types, services, the descriptor set with its
-//! comments, and the code that checks requests against their validation rules.
+//! Compiles the contract: Rust types, services, the traits of their handlers, the descriptor
+//! set with its comments, and the code that checks requests against their validation rules.
 //!
 //! `protox` reads the `.proto` files, so no `protoc` is needed. Cargo runs this in
 //! `crates/faces/contract`, the package that is made of it.
 
 #[path = "build/access.rs"]
 mod access;
+#[path = "build/handlers.rs"]
+mod handlers;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -52,6 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let pool = DescriptorPool::decode(descriptors.as_slice())?;
     let access = Access::read(&pool)?;
     fs::write(out.join("access.rs"), access.table()?)?;
+    fs::write(out.join("handlers.rs"), handlers::generate(&pool)?)?;
     let checks = Checks::new(&pool, access)?;
     fs::write(out.join("checks.rs"), checks.generate()?)?;
     Ok(())

@@ -183,7 +183,7 @@ pub(super) fn item_of(answer: &MessageDescriptor) -> Option<String> {
 }
 
 /// `OneName` as `one_name`.
-fn snake(name: &str) -> String {
+pub(super) fn snake(name: &str) -> String {
     let mut snake = String::new();
     for (at, letter) in name.char_indices() {
         if letter.is_ascii_uppercase() && at > 0 {

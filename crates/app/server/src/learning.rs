@@ -22,6 +22,7 @@ pub use graders::{graders, sandbox};
 use super::bundled::{PATHS, SKILLS, collect};
 use super::{LearningConfig, StartError};
 use ::tools::host::Host;
+use contract::handlers::Handlers;
 use contract::v1::learning_server::LearningServer;
 use courses::{Catalog, Graders, LearningPath};
 use grpc::learning::LearningService;
@@ -113,7 +114,7 @@ pub(super) fn open(
 
 /// Adds the Learning service.
 pub(super) fn add(routes: &mut RoutesBuilder, learning: &Learning) {
-    let service = LearningServer::new(LearningService::new(learning.clone()));
+    let service = LearningServer::new(Handlers::new(LearningService::new(learning.clone())));
     routes.add_service(service.accept_compressed(Gzip).send_compressed(Gzip));
 }
 

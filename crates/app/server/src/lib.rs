@@ -107,6 +107,7 @@ use access_log::AccessLog;
 use admission::Admission;
 use audit::Audit;
 use contract::FILE_DESCRIPTOR_SET;
+use contract::handlers::Handlers;
 use contract::v1::admin_server::AdminServer;
 use gateway::Gateway;
 use grpc::admin::{AdminService, Kind};
@@ -351,7 +352,7 @@ fn admin(data: &Path, domain: &Domain, socket: &LocalSocket, kind: Kind) -> Rout
         registry: domain.registry().clone(),
         connected: socket.connected(),
     };
-    let routes = Routes::new(AdminServer::new(service)).into_axum_router();
+    let routes = Routes::new(AdminServer::new(Handlers::new(service))).into_axum_router();
     routes.reset_fallback()
 }
 

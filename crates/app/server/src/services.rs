@@ -9,7 +9,8 @@ use tonic::codec::CompressionEncoding::Gzip;
 use tonic::service::Routes;
 
 use super::{Domain, MAX_MESSAGE_BYTES, learning};
-use contract::{self, v1};
+use contract::handlers::Handlers;
+use contract::v1;
 
 /// The services that every listener offers: `Admin` is for the local socket alone.
 pub(super) fn offered() -> Vec<String> {
@@ -38,7 +39,7 @@ pub(super) fn routes(domain: &Domain) -> Router {
     )
     .with_viewer(viewer.clone());
     add!(
-        v1::registry_server::RegistryServer::new(registry)
+        v1::registry_server::RegistryServer::new(Handlers::new(registry))
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
     );
     let (registry, tools) = (domain.registry.clone(), domain.tools.clone());
@@ -46,19 +47,26 @@ pub(super) fn routes(domain: &Domain) -> Router {
     let lookup = grpc::lookup::LookupService::new(registry, tools, search, advisor)
         .with_viewer(viewer.clone())
         .with_sources(domain.engine.clone());
-    add!(v1::lookup_server::LookupServer::new(lookup));
+    add!(v1::lookup_server::LookupServer::new(Handlers::new(lookup)));
     let (composition, tools) = (domain.composition.clone(), domain.tools.clone());
     let (installer, checks) = (domain.installer.clone(), domain.checks.clone());
     let composition =
         grpc::composition::CompositionService::new(composition, tools, installer, checks)
             .with_viewer(viewer);
-    add!(v1::composition_server::CompositionServer::new(composition));
+    add!(v1::composition_server::CompositionServer::new(
+        Handlers::new(composition)
+    ));
     learning::add(&mut routes, &domain.learning);
-    add!(v1::access_server::AccessServer::new(domain.access.clone()));
+    add!(v1::access_server::AccessServer::new(Handlers::new(
+        domain.access.clone()
+    )));
     let audit = grpc::AuditService(domain.audit.clone());
-    add!(v1::audit_server::AuditServer::new(audit));
+    add!(v1::audit_server::AuditServer::new(Handlers::new(audit)));
     let bytes = domain.host.max_message_bytes();
     let host = grpc::tool_host::ToolHostService::new(domain.host.clone());
-    add!(v1::tool_host_server::ToolHostServer::new(host).max_decoding_message_size(bytes));
+    add!(
+        v1::tool_host_server::ToolHostServer::new(Handlers::new(host))
+            .max_decoding_message_size(bytes)
+    );
     routes.routes().into_axum_router().reset_fallback()
 }

@@ -19,6 +19,7 @@
 mod access;
 mod check;
 mod codec;
+pub mod handlers;
 mod status;
 
 use std::sync::{LazyLock, OnceLock};

@@ -1,16 +1,18 @@
 //! `repertoire.v1.Access`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use http::Extensions;
 use jiff::{SignedDuration, Timestamp};
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response};
 
 use super::convert::time;
 use super::{access, namespace, principal, wrong};
 use ::access::{Access, Action, Actions, Rights};
 use ::tokens::{NewToken, Secret, Token, Tokens};
-use contract::v1::access_server;
-use contract::{action_from_wire, action_on_wire, status, v1};
+use contract::handlers::{self, Answer, View};
+use contract::{action_from_wire, action_on_wire, v1};
 use model::{Clock, Failure, SkillPattern};
 use namespaces::Namespaces;
 
@@ -38,7 +40,7 @@ fn info(token: Token) -> v1::TokenInfo {
     }
 }
 
-fn patterns(field: &str, texts: &[String]) -> Result<Vec<SkillPattern>, Status> {
+fn patterns(field: &str, texts: &[String]) -> Result<Vec<SkillPattern>, Failure> {
     let patterns = texts.iter().enumerate().map(|(at, text)| {
         text.parse().map_err(|error: model::PatternError| {
             wrong(&format!("{field}[{at}]"), error.to_string())
@@ -47,7 +49,7 @@ fn patterns(field: &str, texts: &[String]) -> Result<Vec<SkillPattern>, Status> 
     patterns.collect()
 }
 
-fn rights(actions: &[i32], skills: &[String], sees: &[String]) -> Result<Rights, Status> {
+fn rights(actions: &[i32], skills: &[String], sees: &[String]) -> Result<Rights, Failure> {
     let mut allowed = Vec::new();
     for (at, action) in actions.iter().enumerate() {
         let known = v1::Action::try_from(*action)
@@ -95,12 +97,18 @@ impl AccessService {
     }
 }
 
-#[tonic::async_trait]
-impl access_server::Access for AccessService {
+impl View for AccessService {
+    async fn view<'a>(&'a self, _: &Extensions) -> Cow<'a, Self> {
+        // Tokens are no skills; namespaces are listed by what their caller sees.
+        Cow::Borrowed(self)
+    }
+}
+
+impl handlers::Access for AccessService {
     async fn get_caller(
         &self,
         request: Request<v1::GetCallerRequest>,
-    ) -> Result<Response<v1::GetCallerResponse>, Status> {
+    ) -> Answer<v1::GetCallerResponse> {
         let Access { caller, .. } = access(&request);
         Ok(Response::new(v1::GetCallerResponse {
             caller: caller.principal.to_string(),
@@ -114,7 +122,7 @@ impl access_server::Access for AccessService {
     async fn create_token(
         &self,
         request: Request<v1::CreateTokenRequest>,
-    ) -> Result<Response<v1::CreateTokenResponse>, Status> {
+    ) -> Answer<v1::CreateTokenResponse> {
         let by = principal(&request);
         let v1::CreateTokenRequest {
             name,
@@ -130,19 +138,19 @@ impl access_server::Access for AccessService {
             name,
         };
         let mut random = [0; 32];
-        getrandom::fill(&mut random).map_err(|error| status(Failure::fault(error.to_string())))?;
+        getrandom::fill(&mut random).map_err(|error| Failure::fault(error.to_string()))?;
         let secret = Secret::new(random);
         let token = self.tokens.create(new, &secret, &by, now).await;
         Ok(Response::new(v1::CreateTokenResponse {
             token: secret.reveal(),
-            info: Some(info(token.map_err(status)?)),
+            info: Some(info(token?)),
         }))
     }
 
     async fn list_tokens(
         &self,
         _: Request<v1::ListTokensRequest>,
-    ) -> Result<Response<v1::ListTokensResponse>, Status> {
+    ) -> Answer<v1::ListTokensResponse> {
         Ok(Response::new(v1::ListTokensResponse {
             tokens: self.tokens.list().into_iter().map(info).collect(),
         }))
@@ -151,17 +159,17 @@ impl access_server::Access for AccessService {
     async fn revoke_token(
         &self,
         request: Request<v1::RevokeTokenRequest>,
-    ) -> Result<Response<v1::RevokeTokenResponse>, Status> {
+    ) -> Answer<v1::RevokeTokenResponse> {
         let revoked = self.tokens.revoke(&request.get_ref().name).await;
         Ok(Response::new(v1::RevokeTokenResponse {
-            info: Some(info(revoked.map_err(status)?)),
+            info: Some(info(revoked?)),
         }))
     }
 
     async fn list_namespaces(
         &self,
         request: Request<v1::ListNamespacesRequest>,
-    ) -> Result<Response<v1::ListNamespacesResponse>, Status> {
+    ) -> Answer<v1::ListNamespacesResponse> {
         let caller = access(&request).caller;
         let listed = namespace::list(&self.namespaces, &caller, request.get_ref())?;
         Ok(Response::new(listed))
@@ -170,19 +178,19 @@ impl access_server::Access for AccessService {
     async fn set_namespace(
         &self,
         request: Request<v1::SetNamespaceRequest>,
-    ) -> Result<Response<v1::SetNamespaceResponse>, Status> {
+    ) -> Answer<v1::SetNamespaceResponse> {
         let (access, now) = (access(&request), self.clock.now());
         let set = namespace::set(&self.namespaces, &access, request.into_inner(), now);
         Ok(Response::new(set.await?))
     }
 }
 
-fn expiry(now: Timestamp, days: u32) -> Result<Option<Timestamp>, Status> {
+fn expiry(now: Timestamp, days: u32) -> Result<Option<Timestamp>, Failure> {
     if days == 0 {
         return Ok(None);
     }
     let after = now.checked_add(SignedDuration::from_hours(24 * i64::from(days)));
     after
         .map(Some)
-        .map_err(|error| status(Failure::fault(error.to_string())))
+        .map_err(|error| Failure::fault(error.to_string()))
 }

@@ -1,21 +1,22 @@
 //! `repertoire.v1.Admin`.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
+use http::Extensions;
 use jiff::Timestamp;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response};
 
-use super::Messages;
 use super::convert::time;
+use contract::handlers::{self, Answer, Messages, View};
 use contract::status;
-use contract::v1::admin_server::Admin;
 use contract::v1::{
     BackupRequest, BackupResponse, CompactOutcome, CompactRequest, CompactResponse,
     GetStatusRequest, GetStatusResponse, LeaveRequest, LeaveResponse,
@@ -67,7 +68,7 @@ impl AdminService {
     async fn maintain<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Registry, &Stop) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Status> {
+    ) -> Result<T, Failure> {
         let registry = self.registry.clone();
         let work = move |stop: &Stop| work(&registry, stop);
         let work = self
@@ -79,9 +80,9 @@ impl AdminService {
             Error::Work(executor::Error::Full(_)) => {
                 let failure =
                     Failure::new(Code::Overloaded, "Another backup or compaction is at work");
-                status(failure.suggest("Try again when it is done"))
+                failure.suggest("Try again when it is done")
             }
-            error => status(error),
+            error => error.into(),
         })
     }
 }
@@ -102,15 +103,15 @@ fn outcome(compacted: Compacted) -> CompactOutcome {
     }
 }
 
-#[tonic::async_trait]
-impl Admin for AdminService {
-    type BackupStream = Messages<BackupResponse>;
-    type CompactStream = Messages<CompactResponse>;
+impl View for AdminService {
+    async fn view<'a>(&'a self, _: &Extensions) -> Cow<'a, Self> {
+        // It is offered on the local socket alone, whose callers see all.
+        Cow::Borrowed(self)
+    }
+}
 
-    async fn backup(
-        &self,
-        _: Request<BackupRequest>,
-    ) -> Result<Response<Self::BackupStream>, Status> {
+impl handlers::Admin for AdminService {
+    async fn backup(&self, _: Request<BackupRequest>) -> Answer<Messages<BackupResponse>> {
         let taken = self.maintain(Registry::backup);
         let (file, backup) = taken.await?;
         let first = BackupResponse {
@@ -133,10 +134,7 @@ impl Admin for AdminService {
         Ok(Response::new(Box::pin(pieces)))
     }
 
-    async fn compact(
-        &self,
-        _: Request<CompactRequest>,
-    ) -> Result<Response<Self::CompactStream>, Status> {
+    async fn compact(&self, _: Request<CompactRequest>) -> Answer<Messages<CompactResponse>> {
         let (sender, progress) = watch::channel(0);
         let service = self.clone();
         // The stream holds the work: a caller that leaves drops it, and so tells it to stop.
@@ -154,7 +152,7 @@ impl Admin for AdminService {
             };
             let done = tokio::select! {
                 biased;
-                done = &mut work => Some(done?),
+                done = &mut work => Some(done.map_err(status)?),
                 // Where the work is over, nothing more is sent of it.
                 () = news(&mut progress) => None,
             };
@@ -167,10 +165,7 @@ impl Admin for AdminService {
         Ok(Response::new(Box::pin(messages)))
     }
 
-    async fn get_status(
-        &self,
-        _: Request<GetStatusRequest>,
-    ) -> Result<Response<GetStatusResponse>, Status> {
+    async fn get_status(&self, _: Request<GetStatusRequest>) -> Answer<GetStatusResponse> {
         Ok(Response::new(GetStatusResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             data_directory: self.directory.display().to_string(),
@@ -186,7 +181,7 @@ impl Admin for AdminService {
         }))
     }
 
-    async fn leave(&self, _: Request<LeaveRequest>) -> Result<Response<LeaveResponse>, Status> {
+    async fn leave(&self, _: Request<LeaveRequest>) -> Answer<LeaveResponse> {
         match &self.kind {
             Kind::Background { leave } => {
                 tracing::info!("asked to leave");
@@ -197,9 +192,7 @@ impl Admin for AdminService {
                 let sentence = format!("The server at {url} was started to stay");
                 let process = std::process::id();
                 let step = format!("End it, if that is what you want: kill {process}");
-                Err(status(
-                    Failure::new(Code::DataInUse, sentence).suggest(step),
-                ))
+                Err(Failure::new(Code::DataInUse, sentence).suggest(step))
             }
         }
     }

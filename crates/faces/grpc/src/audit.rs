@@ -1,14 +1,18 @@
 //! `repertoire.v1.Audit`.
 
+use std::borrow::Cow;
+
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use http::Extensions;
 use jiff::Timestamp;
 use tonic::{Request, Response, Status};
 
 use super::convert::time;
-use super::{Messages, page_size, token, wrong};
+use super::{page_size, token, wrong};
 use ::audit::{Audit, Entry, EventKind, Filter};
-use contract::v1::audit_server;
+use contract::handlers::{self, Answer, Messages, View};
 use contract::{action_from_wire, action_on_wire, status, v1};
+use model::Failure;
 
 /// Events of a page.
 const EVENTS: usize = 100;
@@ -58,18 +62,24 @@ fn some(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn moment(field: &str, time: Option<prost_types::Timestamp>) -> Result<Option<Timestamp>, Status> {
+fn moment(field: &str, time: Option<prost_types::Timestamp>) -> Result<Option<Timestamp>, Failure> {
     let read = |time: prost_types::Timestamp| Timestamp::new(time.seconds, time.nanos);
     let read = time.map(read).transpose();
     read.map_err(|error| wrong(field, error.to_string()))
 }
 
-#[tonic::async_trait]
-impl audit_server::Audit for AuditService {
+impl View for AuditService {
+    async fn view<'a>(&'a self, _: &Extensions) -> Cow<'a, Self> {
+        // Whoever may read the trail reads all of it.
+        Cow::Borrowed(self)
+    }
+}
+
+impl handlers::Audit for AuditService {
     async fn list_audit_events(
         &self,
         request: Request<v1::ListAuditEventsRequest>,
-    ) -> Result<Response<v1::ListAuditEventsResponse>, Status> {
+    ) -> Answer<v1::ListAuditEventsResponse> {
         let v1::ListAuditEventsRequest {
             since,
             until,
@@ -94,19 +104,17 @@ impl audit_server::Audit for AuditService {
             outcome: some(outcome),
         };
         let page = self.0.list(&filter, page_size(size, EVENTS), &page_token);
-        let page = page.map_err(status)?;
+        let page = page?;
         Ok(Response::new(v1::ListAuditEventsResponse {
             events: page.entries.into_iter().map(on_wire).collect(),
             next_page_token: token(page.next),
         }))
     }
 
-    type WatchAuditEventsStream = Messages<v1::WatchAuditEventsResponse>;
-
     async fn watch_audit_events(
         &self,
         request: Request<v1::WatchAuditEventsRequest>,
-    ) -> Result<Response<Self::WatchAuditEventsStream>, Status> {
+    ) -> Answer<Messages<v1::WatchAuditEventsResponse>> {
         let v1::WatchAuditEventsRequest {
             after_number,
             principal,
@@ -125,7 +133,7 @@ impl audit_server::Audit for AuditService {
         };
         let after = match after_number {
             Some(number) => number,
-            None => self.0.last().map_err(status)?,
+            None => self.0.last()?,
         };
         let events = stream::try_unfold(self.0.follow(filter, after), |mut follow| async move {
             let found = follow.next().await.map_err(status)?;

@@ -1,20 +1,19 @@
 //! The blocklist, on the wire.
 
-use tonic::Status;
-
 use super::registry::RegistryService;
 use super::{BLOCKED, FEED, convert, missing, page_size, token};
 use ::registry::{Blocked, Caller, Registry};
-use contract::{status, v1};
+use contract::v1;
+use model::Failure;
 
 pub(super) async fn update(
     service: &RegistryService,
     request: v1::UpdateBlocklistRequest,
     caller: &Caller,
-) -> Result<v1::UpdateBlocklistResponse, Status> {
+) -> Result<v1::UpdateBlocklistResponse, Failure> {
     let RegistryService {
         registry,
-        lookup,
+        stored,
         feed,
         installer,
         ..
@@ -28,31 +27,31 @@ pub(super) async fn update(
     let of = v1::BlocklistAction::try_from(action).unwrap_or_default();
     let is_missing = |text: &str| text.trim().is_empty();
     let changed = match of {
-        v1::BlocklistAction::Unspecified => return Err(status(missing("action"))),
+        v1::BlocklistAction::Unspecified => return Err(missing("action")),
         v1::BlocklistAction::Add | v1::BlocklistAction::Remove if is_missing(&skill_id) => {
-            return Err(status(missing("skill_id")));
+            return Err(missing("skill_id"));
         }
         v1::BlocklistAction::Add if is_missing(&reason) => {
-            return Err(status(missing("reason")));
+            return Err(missing("reason"));
         }
         v1::BlocklistAction::Add => {
             let add = async |id| registry.block(&id, &reason, caller).await;
-            let added = lookup.write(&skill_id, caller, add).await;
-            Some(added.map_err(status)?)
+            let added = stored.write(&skill_id, caller, add).await;
+            Some(added?)
         }
         v1::BlocklistAction::Remove => {
             let remove = async |id| registry.unblock(&id, caller).await;
-            let removed = lookup.write(&skill_id, caller, remove).await;
-            Some(removed.map_err(status)?)
+            let removed = stored.write(&skill_id, caller, remove).await;
+            Some(removed?)
         }
         v1::BlocklistAction::Refresh if refresh_from_community.unwrap_or(FEED) => {
-            feed.take_in(registry, caller).await.map_err(status)?;
+            feed.take_in(registry, caller).await?;
             None
         }
         v1::BlocklistAction::Refresh => None,
     };
     let only = changed.as_ref().map(|Blocked { id, .. }| id.clone());
-    let affected = installer.blocked(only.clone()).await.map_err(status)?;
+    let affected = installer.blocked(only.clone()).await?;
     let dependents = changed.map(|changed| changed.dependents);
     Ok(v1::UpdateBlocklistResponse {
         action,
@@ -67,13 +66,13 @@ pub(super) async fn update(
 pub(super) fn list(
     registry: &Registry,
     request: v1::ListBlockedRequest,
-) -> Result<v1::ListBlockedResponse, Status> {
+) -> Result<v1::ListBlockedResponse, Failure> {
     let v1::ListBlockedRequest {
         page_size: size,
         page_token,
     } = request;
     let page = registry.blocklist(page_size(size, BLOCKED), &page_token);
-    let page = page.map_err(status)?;
+    let page = page?;
     let blocked = page.blocks.iter().map(|block| v1::BlockedSkill {
         skill_id: block.skill.to_string(),
         reason: block.reason.clone(),

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use tonic::{Request, Status};
+use tonic::Request;
 
 use super::convert::{count, time};
 use super::search::{rounded, summary};
 use super::{CallerFolder, REASONS, time_left};
 use codebase::{InlineFile, ScanOptions};
-use contract::{status, v1};
+use contract::v1;
+use model::Failure;
 use recommend::{Advisor, Mode, Priority, ReasonKind, Recommendation, Severity, Source, Wish};
 use registry::Registry;
 
@@ -33,7 +34,7 @@ fn source(path: String, files: Vec<v1::CodebaseFile>, folder: Option<PathBuf>) -
 pub(super) async fn analyze(
     advisor: &Advisor,
     request: Request<v1::AnalyzeCodebaseRequest>,
-) -> Result<v1::AnalyzeCodebaseResponse, Status> {
+) -> Result<v1::AnalyzeCodebaseResponse, Failure> {
     let (time_left, folder) = (time_left(&request), folder(&request));
     let v1::AnalyzeCodebaseRequest {
         path,
@@ -52,7 +53,7 @@ pub(super) async fn analyze(
         ..defaults
     };
     let seen = advisor.analyze(source(path, files, folder), options, time_left);
-    let seen = seen.await.map_err(status)?;
+    let seen = seen.await?;
     let ::codebase::Analysis {
         stack,
         project,
@@ -129,7 +130,7 @@ pub(super) async fn recommend(
     advisor: &Advisor,
     registry: &Registry,
     request: Request<v1::RecommendSkillsRequest>,
-) -> Result<v1::RecommendSkillsResponse, Status> {
+) -> Result<v1::RecommendSkillsResponse, Failure> {
     let (time_left, defaults) = (time_left(&request), Wish::default());
     let folder = folder(&request);
     let mode = match request.get_ref().discovery_mode() {
@@ -154,7 +155,7 @@ pub(super) async fn recommend(
         installed: installed_skills,
     };
     let found = advisor.recommend(source(path, files, folder), wish, time_left);
-    let found = found.await.map_err(status)?;
+    let found = found.await?;
     let (catalog, now) = (registry.catalog(), registry.now());
     let here: Vec<_> = found.installed.iter().map(|head| head.id.clone()).collect();
     Ok(v1::RecommendSkillsResponse {

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use tonic::{Request, Response, Status};
+use http::Extensions;
+use tonic::{Request, Response};
 
 use super::composed::{self, attributed, names, texts};
 use super::search::rounded;
@@ -12,8 +13,9 @@ use super::{
 };
 use ::checks::Checks;
 use composition::{Composition, Spawn, Wanted};
+use contract::handlers::{self, Answer, View};
 use contract::json::from_struct;
-use contract::{status, v1};
+use contract::v1;
 use namespaces::Seen;
 use preflight::Installer;
 use tools::Tools;
@@ -53,10 +55,11 @@ impl CompositionService {
         self.viewer = viewer;
         self
     }
+}
 
-    /// What a caller sees.
-    async fn seen_by(&self, call: &http::Extensions) -> Cow<'_, Self> {
-        let Some(Seen { registry, search }) = self.viewer.seen(call).await else {
+impl View for CompositionService {
+    async fn view<'a>(&'a self, call: &Extensions) -> Cow<'a, Self> {
+        let Some(Seen { registry, search }) = self.viewer.sight(call).await.seen() else {
             return Cow::Borrowed(self);
         };
         let composition = self.composition.with_skills(registry.clone(), search);
@@ -69,13 +72,11 @@ impl CompositionService {
     }
 }
 
-#[tonic::async_trait]
-impl v1::composition_server::Composition for CompositionService {
+impl handlers::Composition for CompositionService {
     async fn compose_skills(
         &self,
         request: Request<v1::ComposeSkillsRequest>,
-    ) -> Result<Response<v1::ComposeSkillsResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::ComposeSkillsResponse> {
         let v1::ComposeSkillsRequest {
             skills,
             tool_policy,
@@ -83,15 +84,14 @@ impl v1::composition_server::Composition for CompositionService {
             lock,
         } = request.into_inner();
         let query = composed::query(skills, tool_policy, resolve, lock);
-        let set = this.composition.valid_set(query).await.map_err(status)?;
+        let set = self.composition.valid_set(query).await?;
         Ok(Response::new(composed::composed(&set)))
     }
 
     async fn validate_skill_set(
         &self,
         request: Request<v1::ValidateSkillSetRequest>,
-    ) -> Result<Response<v1::ValidateSkillSetResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::ValidateSkillSetResponse> {
         let v1::ValidateSkillSetRequest {
             skills,
             tool_policy,
@@ -99,7 +99,7 @@ impl v1::composition_server::Composition for CompositionService {
             lock,
         } = request.into_inner();
         let query = composed::query(skills, tool_policy, resolve, lock);
-        let set = this.composition.set(query).await.map_err(status)?;
+        let set = self.composition.set(query).await?;
         let members = &set.composed.members;
         let valid = set.is_valid();
         Ok(Response::new(v1::ValidateSkillSetResponse {
@@ -116,8 +116,7 @@ impl v1::composition_server::Composition for CompositionService {
     async fn prepare_subagent(
         &self,
         request: Request<v1::PrepareSubagentRequest>,
-    ) -> Result<Response<v1::PrepareSubagentResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::PrepareSubagentResponse> {
         let v1::PrepareSubagentRequest {
             task,
             skills,
@@ -138,11 +137,7 @@ impl v1::composition_server::Composition for CompositionService {
             max_tokens: max_tokens.unsigned_abs(),
             params: params.clone().map(from_struct),
         };
-        let subagent = this
-            .composition
-            .prepare_subagent(spawn)
-            .await
-            .map_err(status)?;
+        let subagent = self.composition.prepare_subagent(spawn).await?;
         let plan = v1::PrepareSubagentResponse {
             default_behavior: subagent.set.is_none(),
             tokens: convert::count(subagent.tokens()),
@@ -181,8 +176,7 @@ impl v1::composition_server::Composition for CompositionService {
     async fn check_tool(
         &self,
         request: Request<v1::CheckToolRequest>,
-    ) -> Result<Response<v1::CheckToolResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::CheckToolResponse> {
         let caller = principal(&request);
         let v1::CheckToolRequest {
             tool,
@@ -195,8 +189,8 @@ impl v1::composition_server::Composition for CompositionService {
         let arguments = arguments.map(from_struct).unwrap_or_default();
         let set = composed::query(skills, tool_policy, false, lock);
         let session = (session_id.as_str(), &caller);
-        let verdict = this.tools.check(session, set, &tool, &arguments).await;
-        let verdict = verdict.map_err(status)?;
+        let verdict = self.tools.check(session, set, &tool, &arguments).await;
+        let verdict = verdict?;
         let (skill, pattern) = verdict.by.unzip();
         Ok(Response::new(v1::CheckToolResponse {
             allowed: verdict.rule.allows(),
@@ -212,8 +206,7 @@ impl v1::composition_server::Composition for CompositionService {
     async fn select_skills(
         &self,
         request: Request<v1::SelectSkillsRequest>,
-    ) -> Result<Response<v1::SelectSkillsResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::SelectSkillsResponse> {
         let v1::SelectSkillsRequest {
             task,
             context,
@@ -226,8 +219,8 @@ impl v1::composition_server::Composition for CompositionService {
             phrasings,
             context,
         };
-        let selection = this.composition.select(wanted, limit).await;
-        let selection = selection.map_err(status)?;
+        let selection = self.composition.select(wanted, limit).await;
+        let selection = selection?;
         Ok(Response::new(v1::SelectSkillsResponse {
             text: selection.text(),
             skills: selection
@@ -254,7 +247,7 @@ impl v1::composition_server::Composition for CompositionService {
     async fn install_skill(
         &self,
         request: Request<v1::InstallSkillRequest>,
-    ) -> Result<Response<v1::InstallSkillResponse>, Status> {
+    ) -> Answer<v1::InstallSkillResponse> {
         let installed = installed::install(&self.installer, request).await?;
         Ok(Response::new(installed))
     }
@@ -262,7 +255,7 @@ impl v1::composition_server::Composition for CompositionService {
     async fn uninstall_skill(
         &self,
         request: Request<v1::UninstallSkillRequest>,
-    ) -> Result<Response<v1::UninstallSkillResponse>, Status> {
+    ) -> Answer<v1::UninstallSkillResponse> {
         let removed = installed::uninstall(&self.installer, request).await?;
         Ok(Response::new(removed))
     }
@@ -270,25 +263,23 @@ impl v1::composition_server::Composition for CompositionService {
     async fn list_installed(
         &self,
         request: Request<v1::ListInstalledRequest>,
-    ) -> Result<Response<v1::ListInstalledResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        let listed = installed::list(&this.installer, request.into_inner()).await?;
+    ) -> Answer<v1::ListInstalledResponse> {
+        let listed = installed::list(&self.installer, request.into_inner()).await?;
         Ok(Response::new(listed))
     }
 
     async fn get_priorities(
         &self,
         request: Request<v1::GetPrioritiesRequest>,
-    ) -> Result<Response<v1::GetPrioritiesResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        let found = installed::priorities(&this.installer, request.into_inner()).await?;
+    ) -> Answer<v1::GetPrioritiesResponse> {
+        let found = installed::priorities(&self.installer, request.into_inner()).await?;
         Ok(Response::new(found))
     }
 
     async fn set_priority(
         &self,
         request: Request<v1::SetPriorityRequest>,
-    ) -> Result<Response<v1::SetPriorityResponse>, Status> {
+    ) -> Answer<v1::SetPriorityResponse> {
         let set = installed::set_priority(&self.installer, request).await?;
         Ok(Response::new(set))
     }
@@ -296,28 +287,25 @@ impl v1::composition_server::Composition for CompositionService {
     async fn check_conflicts(
         &self,
         request: Request<v1::CheckConflictsRequest>,
-    ) -> Result<Response<v1::CheckConflictsResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::CheckConflictsResponse> {
         let v1::CheckConflictsRequest {
             skill_id,
             against_installed,
             against_skills,
         } = request.into_inner();
         let against_installed = against_installed.unwrap_or(AGAINST_INSTALLED);
-        let report = this
+        let report = self
             .checks
             .conflicts(skill_id, against_skills, against_installed)
-            .await
-            .map_err(status)?;
-        let report = checks::conflicts(this.checks.registry(), report);
+            .await?;
+        let report = checks::conflicts(self.checks.registry(), report);
         Ok(Response::new(report))
     }
 
     async fn audit_activation(
         &self,
         request: Request<v1::AuditActivationRequest>,
-    ) -> Result<Response<v1::AuditActivationResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::AuditActivationResponse> {
         let v1::AuditActivationRequest {
             skill_id,
             generate_hooks,
@@ -325,23 +313,20 @@ impl v1::composition_server::Composition for CompositionService {
         } = request.into_inner();
         let skill = Some(skill_id).filter(|skill| !skill.is_empty());
         let recommend = include_recommendations.unwrap_or(RECOMMENDATIONS);
-        let activation = this.checks.audit(skill, generate_hooks, recommend).await;
-        Ok(Response::new(checks::activation(
-            activation.map_err(status)?,
-        )))
+        let activation = self.checks.audit(skill, generate_hooks, recommend).await;
+        Ok(Response::new(checks::activation(activation?)))
     }
 
     async fn estimate_budget(
         &self,
         request: Request<v1::EstimateBudgetRequest>,
-    ) -> Result<Response<v1::EstimateBudgetResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::EstimateBudgetResponse> {
         let v1::EstimateBudgetRequest {
             skill_ids,
             include_current,
         } = request.into_inner();
         let include_current = include_current.unwrap_or(WITH_CURRENT);
-        let estimate = this.checks.estimate(skill_ids, include_current).await;
-        Ok(Response::new(checks::estimate(estimate.map_err(status)?)))
+        let estimate = self.checks.estimate(skill_ids, include_current).await;
+        Ok(Response::new(checks::estimate(estimate?)))
     }
 }

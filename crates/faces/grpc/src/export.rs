@@ -1,13 +1,14 @@
 //! A version as an archive, in messages of some bytes.
 
 use futures_util::stream;
-use tonic::Status;
 
 use super::convert::{self, info};
-use super::{Messages, target};
+use super::target;
 use admission::Peer;
-use contract::{status, v1};
+use contract::handlers::Messages;
+use contract::v1;
 use lookup::Lookup;
+use model::Failure;
 use registry::ExportQuery;
 
 /// Bytes of an archive in one message.
@@ -18,7 +19,7 @@ pub(super) async fn chunks(
     lookup: &Lookup,
     request: v1::ExportSkillRequest,
     reader: &Peer,
-) -> Result<Messages<v1::ExportSkillResponse>, Status> {
+) -> Result<Messages<v1::ExportSkillResponse>, Failure> {
     let v1::ExportSkillRequest {
         skill_id,
         version_number,
@@ -34,10 +35,10 @@ pub(super) async fn chunks(
         info_only,
     };
     let archive = lookup.export(&skill, &query).await;
-    let archive = archive.map_err(status)?;
+    let archive = archive?;
     let kib = archive.bytes.len().div_ceil(1024);
     let kib = u32::try_from(kib).unwrap_or(u32::MAX);
-    let memory = reader.reserve(kib).await.map_err(status)?;
+    let memory = reader.reserve(kib).await?;
     let info = v1::ArchiveInfo {
         skill_id: archive.of.head.id.to_string(),
         version: Some(info(&archive.of)),

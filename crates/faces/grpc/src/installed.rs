@@ -1,17 +1,18 @@
 //! What is installed on the server's machine, in the words of the contract.
 
-use tonic::{Request, Status};
+use tonic::Request;
 
 use super::convert::{count, size, time};
 use super::{HEALTH, LOCK, checks, target};
 use ::install::{Method, Status as Health};
-use contract::{status, v1};
+use contract::v1;
+use model::Failure;
 use preflight::{Budget, Installation, Installer, Listed, Wanted};
 
 pub(super) async fn install(
     installer: &Installer,
     request: Request<v1::InstallSkillRequest>,
-) -> Result<v1::InstallSkillResponse, Status> {
+) -> Result<v1::InstallSkillResponse, Failure> {
     let folder = super::codebase::folder(&request);
     let method = match request.get_ref().install_method() {
         v1::InstallMethod::Unspecified => None,
@@ -51,7 +52,7 @@ pub(super) async fn install(
         budget,
         tips,
         hooks,
-    } = done.map_err(status)?;
+    } = done?;
     let found = report.map(|report| report.findings).unwrap_or_default();
     Ok(v1::InstallSkillResponse {
         skill_id: placed.record.id.to_string(),
@@ -87,14 +88,14 @@ fn impact(budget: &Budget) -> v1::BudgetImpact {
 pub(super) async fn uninstall(
     installer: &Installer,
     request: Request<v1::UninstallSkillRequest>,
-) -> Result<v1::UninstallSkillResponse, Status> {
+) -> Result<v1::UninstallSkillResponse, Failure> {
     let v1::UninstallSkillRequest {
         skill_id,
         remove_data,
         force,
     } = request.into_inner();
     let done = installer.uninstall(skill_id, remove_data, force);
-    let done = done.await.map_err(status)?;
+    let done = done.await?;
     let removed = done.removed;
     Ok(v1::UninstallSkillResponse {
         skill_id: removed.record.id.to_string(),
@@ -117,7 +118,7 @@ fn health(status: Health) -> v1::HealthStatus {
 pub(super) async fn list(
     installer: &Installer,
     request: v1::ListInstalledRequest,
-) -> Result<v1::ListInstalledResponse, Status> {
+) -> Result<v1::ListInstalledResponse, Failure> {
     let wanted = request.filter_health();
     let v1::ListInstalledRequest {
         include_health,
@@ -128,7 +129,7 @@ pub(super) async fn list(
     let all = installer
         .list(include_health.unwrap_or(HEALTH), updates)
         .await;
-    let all = all.map_err(status)?;
+    let all = all?;
     let many = |status| count(all.iter().filter(|one| one.status == status).count());
     let summary = v1::HealthSummary {
         healthy: many(Health::Healthy),
@@ -180,9 +181,9 @@ fn info(installer: &Installer, one: &Listed) -> v1::InstalledSkillInfo {
 pub(super) async fn priorities(
     installer: &Installer,
     request: v1::GetPrioritiesRequest,
-) -> Result<v1::GetPrioritiesResponse, Status> {
+) -> Result<v1::GetPrioritiesResponse, Failure> {
     let v1::GetPrioritiesRequest { skill_ids } = request;
-    let found = installer.priorities(skill_ids).await.map_err(status)?;
+    let found = installer.priorities(skill_ids).await?;
     let order = if found.is_manual {
         v1::PriorityOrder::Manual
     } else {
@@ -207,7 +208,7 @@ pub(super) async fn priorities(
 pub(super) async fn set_priority(
     installer: &Installer,
     request: Request<v1::SetPriorityRequest>,
-) -> Result<v1::SetPriorityResponse, Status> {
+) -> Result<v1::SetPriorityResponse, Failure> {
     let v1::SetPriorityRequest {
         skill_id,
         priority,
@@ -216,14 +217,11 @@ pub(super) async fn set_priority(
     let place = usize::try_from(priority).unwrap_or_default();
     let locked = lock.unwrap_or(LOCK);
     let moved = installer.set_priority(skill_id, place, locked).await;
-    let mut moved = moved
-        .map_err(status)?
-        .into_iter()
-        .map(|moved| v1::MovedSkill {
-            skill_id: moved.id.to_string(),
-            old_priority: count(moved.from),
-            new_priority: count(moved.to),
-        });
+    let mut moved = moved?.into_iter().map(|moved| v1::MovedSkill {
+        skill_id: moved.id.to_string(),
+        old_priority: count(moved.from),
+        new_priority: count(moved.to),
+    });
     let of = moved.next().unwrap_or_default();
     Ok(v1::SetPriorityResponse {
         skill_id: of.skill_id,

@@ -2,15 +2,20 @@
 
 mod learned;
 
+use std::borrow::Cow;
+
 use courses::{Solution, Verdict};
 use futures_util::{StreamExt as _, stream};
-use tonic::{Request, Response, Status};
+use http::Extensions;
+use tonic::{Request, Response};
 
 use super::convert::{count, time};
-use super::{Messages, access, page_size, token, waited};
+use super::{access, page_size, token, waited};
 use ::access::Action;
 use ::learning::{Learner, Learning, Reset, Review, Submit};
+use contract::handlers::{self, Answer, Messages, View};
 use contract::{status, v1};
+use model::Failure;
 
 // What an answer has where its caller leaves that open.
 /// Submissions that wait for a reviewer.
@@ -46,7 +51,7 @@ impl LearningService {
 
 /// Whose progress a call is about. A caller that signed in has learners of its own; whoever
 /// reviews may ask about everybody's.
-fn learner<T>(request: &Request<T>, name: &str) -> Result<Learner, Status> {
+fn learner<T>(request: &Request<T>, name: &str) -> Result<Learner, Failure> {
     let caller = access(request).caller;
     let learner = match caller.principal.namespace() {
         Some(namespace) if name.is_empty() || !caller.rights.allow(Action::Grade) => {
@@ -54,15 +59,21 @@ fn learner<T>(request: &Request<T>, name: &str) -> Result<Learner, Status> {
         }
         _ => Learner::new(name),
     };
-    learner.map_err(status)
+    learner.map_err(Failure::from)
 }
 
-#[tonic::async_trait]
-impl v1::learning_server::Learning for LearningService {
+impl View for LearningService {
+    async fn view<'a>(&'a self, _: &Extensions) -> Cow<'a, Self> {
+        // Learning paths are for everybody; learners are told apart by their names.
+        Cow::Borrowed(self)
+    }
+}
+
+impl handlers::Learning for LearningService {
     async fn get_paths(
         &self,
         request: Request<v1::GetPathsRequest>,
-    ) -> Result<Response<v1::GetPathsResponse>, Status> {
+    ) -> Answer<v1::GetPathsResponse> {
         let learner = learner(&request, &request.get_ref().learner)?;
         let v1::GetPathsRequest {
             category,
@@ -72,7 +83,7 @@ impl v1::learning_server::Learning for LearningService {
         } = request.into_inner();
         let difficulty = learned::difficulty_of(difficulty);
         let found = self.learning().await.paths(&learner, &category, difficulty);
-        let (standing, paths) = found.map_err(status)?;
+        let (standing, paths) = found?;
         let include_progress = include_progress.unwrap_or(PROGRESS);
         Ok(Response::new(v1::GetPathsResponse {
             paths: paths
@@ -83,21 +94,14 @@ impl v1::learning_server::Learning for LearningService {
         }))
     }
 
-    async fn get_path(
-        &self,
-        request: Request<v1::GetPathRequest>,
-    ) -> Result<Response<v1::GetPathResponse>, Status> {
+    async fn get_path(&self, request: Request<v1::GetPathRequest>) -> Answer<v1::GetPathResponse> {
         let learner = learner(&request, &request.get_ref().learner)?;
         let v1::GetPathRequest {
             path_id,
             include_exercises,
             learner: _,
         } = request.into_inner();
-        let (standing, path) = self
-            .learning()
-            .await
-            .path(&learner, &path_id)
-            .map_err(status)?;
+        let (standing, path) = self.learning().await.path(&learner, &path_id)?;
         let include_exercises = include_exercises.unwrap_or(EXERCISES);
         Ok(Response::new(v1::GetPathResponse {
             path: Some(learned::detail(&standing, &path, include_exercises)),
@@ -107,14 +111,14 @@ impl v1::learning_server::Learning for LearningService {
     async fn next_exercise(
         &self,
         request: Request<v1::NextExerciseRequest>,
-    ) -> Result<Response<v1::NextExerciseResponse>, Status> {
+    ) -> Answer<v1::NextExerciseResponse> {
         let learner = learner(&request, &request.get_ref().learner)?;
         let v1::NextExerciseRequest {
             path_id,
             learner: _,
         } = request.into_inner();
         let next = self.learning().await.next(&path_id, &learner).await;
-        let next = next.map_err(status)?;
+        let next = next?;
         let of = next.completion;
         Ok(Response::new(v1::NextExerciseResponse {
             exercise: Some(learned::exercise(&next.opened)),
@@ -131,7 +135,7 @@ impl v1::learning_server::Learning for LearningService {
     async fn get_exercise(
         &self,
         request: Request<v1::GetExerciseRequest>,
-    ) -> Result<Response<v1::GetExerciseResponse>, Status> {
+    ) -> Answer<v1::GetExerciseResponse> {
         let learner = learner(&request, &request.get_ref().learner)?;
         let v1::GetExerciseRequest {
             exercise_id,
@@ -143,7 +147,7 @@ impl v1::learning_server::Learning for LearningService {
             .await
             .open(&exercise_id, &learner, practice)
             .await;
-        let opened = opened.map_err(status)?;
+        let opened = opened?;
         Ok(Response::new(v1::GetExerciseResponse {
             exercise: Some(learned::exercise(&opened)),
         }))
@@ -152,7 +156,7 @@ impl v1::learning_server::Learning for LearningService {
     async fn reveal_hint(
         &self,
         request: Request<v1::RevealHintRequest>,
-    ) -> Result<Response<v1::RevealHintResponse>, Status> {
+    ) -> Answer<v1::RevealHintResponse> {
         let learner = learner(&request, &request.get_ref().learner)?;
         let v1::RevealHintRequest {
             exercise_id,
@@ -165,7 +169,7 @@ impl v1::learning_server::Learning for LearningService {
             .learning()
             .await
             .reveal_hint(&exercise_id, number, &learner, practice);
-        let hint = hint.await.map_err(status)?;
+        let hint = hint.await?;
         Ok(Response::new(v1::RevealHintResponse {
             hint: hint.text,
             number: count(hint.number),
@@ -177,7 +181,7 @@ impl v1::learning_server::Learning for LearningService {
     async fn submit_solution(
         &self,
         request: Request<v1::SubmitSolutionRequest>,
-    ) -> Result<Response<v1::SubmitSolutionResponse>, Status> {
+    ) -> Answer<v1::SubmitSolutionResponse> {
         let learner = learner(&request, &request.get_ref().learner)?;
         let v1::SubmitSolutionRequest {
             exercise_id,
@@ -198,7 +202,7 @@ impl v1::learning_server::Learning for LearningService {
             practice,
         };
         let submitted = self.learning().await.submit(submit, &learner).await;
-        let submitted = submitted.map_err(status)?;
+        let submitted = submitted?;
         let details = request_feedback.unwrap_or(FEEDBACK);
         let next = submitted.next.as_ref();
         Ok(Response::new(v1::SubmitSolutionResponse {
@@ -217,7 +221,7 @@ impl v1::learning_server::Learning for LearningService {
     async fn get_progress(
         &self,
         request: Request<v1::GetProgressRequest>,
-    ) -> Result<Response<v1::GetProgressResponse>, Status> {
+    ) -> Answer<v1::GetProgressResponse> {
         let learner = learner(&request, &request.get_ref().learner)?;
         let v1::GetProgressRequest {
             path_id,
@@ -231,7 +235,7 @@ impl v1::learning_server::Learning for LearningService {
             .learning()
             .await
             .progress(&learner, &path_id, history, &time_zone);
-        let progress = progress.map_err(status)?;
+        let progress = progress?;
         let overall = &progress.overall;
         Ok(Response::new(v1::GetProgressResponse {
             overall: Some(v1::OverallProgress {
@@ -280,7 +284,7 @@ impl v1::learning_server::Learning for LearningService {
     async fn reset_progress(
         &self,
         request: Request<v1::ResetProgressRequest>,
-    ) -> Result<Response<v1::ResetProgressResponse>, Status> {
+    ) -> Answer<v1::ResetProgressResponse> {
         let learner = learner(&request, &request.get_ref().learner)?;
         let v1::ResetProgressRequest {
             path_id,
@@ -292,7 +296,7 @@ impl v1::learning_server::Learning for LearningService {
             .await
             .reset(&path_id, &learner, confirm)
             .await;
-        let reset = reset.map_err(status)?;
+        let reset = reset?;
         Ok(Response::new(v1::ResetProgressResponse {
             path_id,
             exercises_reset: count(reset.exercises),
@@ -305,7 +309,7 @@ impl v1::learning_server::Learning for LearningService {
     async fn list_submissions(
         &self,
         request: Request<v1::ListSubmissionsRequest>,
-    ) -> Result<Response<v1::ListSubmissionsResponse>, Status> {
+    ) -> Answer<v1::ListSubmissionsResponse> {
         let v1::ListSubmissionsRequest {
             path_id,
             page_size: size,
@@ -313,7 +317,7 @@ impl v1::learning_server::Learning for LearningService {
         } = request.into_inner();
         let size = page_size(size, SUBMISSIONS);
         let page = self.learning().await.waiting(&path_id, size, &page_token);
-        let (waiting, next) = page.map_err(status)?;
+        let (waiting, next) = page?;
         Ok(Response::new(v1::ListSubmissionsResponse {
             submissions: waiting
                 .into_iter()
@@ -334,7 +338,7 @@ impl v1::learning_server::Learning for LearningService {
     async fn review_submission(
         &self,
         request: Request<v1::ReviewSubmissionRequest>,
-    ) -> Result<Response<v1::ReviewSubmissionResponse>, Status> {
+    ) -> Answer<v1::ReviewSubmissionResponse> {
         let v1::ReviewSubmissionRequest {
             submission_id,
             reviewer,
@@ -349,12 +353,7 @@ impl v1::learning_server::Learning for LearningService {
             score,
             comment,
         };
-        let reviewed = self
-            .learning()
-            .await
-            .review(&review)
-            .await
-            .map_err(status)?;
+        let reviewed = self.learning().await.review(&review).await?;
         Ok(Response::new(v1::ReviewSubmissionResponse {
             submission_id: reviewed.id.to_string(),
             verdict: learned::verdict(reviewed.verdict).into(),
@@ -363,12 +362,10 @@ impl v1::learning_server::Learning for LearningService {
         }))
     }
 
-    type WatchProgressStream = Messages<v1::WatchProgressResponse>;
-
     async fn watch_progress(
         &self,
         request: Request<v1::WatchProgressRequest>,
-    ) -> Result<Response<Self::WatchProgressStream>, Status> {
+    ) -> Answer<Messages<v1::WatchProgressResponse>> {
         let learner = learner(&request, &request.get_ref().learner)?;
         let v1::WatchProgressRequest {
             learner: _,
@@ -379,7 +376,7 @@ impl v1::learning_server::Learning for LearningService {
         } = request.into_inner();
         let after = (!from_now).then_some(after_sequence.unsigned_abs());
         let watch = self.learning().await.watch(&learner, after);
-        let watch = watch.map_err(status)?;
+        let watch = watch?;
         let activities = stream::unfold(Some(watch), |watch| async move {
             let mut watch = watch?;
             Some(match watch.next().await {

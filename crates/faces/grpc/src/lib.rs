@@ -5,7 +5,9 @@
 //! * No logic: what a call does stands in the domain, what a message must look
 //!   like stands in the contract and is checked where it is decoded
 //!   ([`CheckedCodec`](contract::CheckedCodec)).
-//! * Every failure leaves through [`status()`], the one place that spells them.
+//! * A handler is a method of what its caller sees ([`View`](contract::handlers::View)), so
+//!   none can read what its caller may not.
+//! * Every failure leaves through [`contract::status()`], the one place that spells them.
 //!
 //! Not here: listeners, limits and deadlines (`server`), other faces.
 
@@ -55,16 +57,14 @@ pub use audit::AuditService;
 pub use viewer::{CallerPlace, Viewer};
 
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::time::Duration;
 
+use futures_util::future;
 use futures_util::future::Either;
-use futures_util::{Stream, future};
-use tonic::{Request, Status};
+use tonic::Request;
 
 use ::access::{Access, Actions};
 use ::registry::Caller;
-use contract::status;
 use executor::DEFAULT_DEADLINE;
 use model::{Code, Digest, Failure, Principal, Reference, VersionNumber, VersionSelector};
 
@@ -117,7 +117,7 @@ fn caller<T: prost::Message>(request: &Request<T>, method: &str, key: &str) -> C
 
 /// Which version a request asks for: by number, else by semantic version, else
 /// the active one.
-fn selector(number: u32, semantic: &str) -> Result<VersionSelector, Status> {
+fn selector(number: u32, semantic: &str) -> Result<VersionSelector, Failure> {
     match (VersionNumber::new(number), semantic) {
         (None, "") => Ok(VersionSelector::Active),
         (Some(number), "") => Ok(VersionSelector::Number(number)),
@@ -138,21 +138,18 @@ fn selector(number: u32, semantic: &str) -> Result<VersionSelector, Status> {
 }
 
 /// The version that a write is for, which is named.
-fn named(number: u32, semantic: &str) -> Result<VersionSelector, Status> {
+fn named(number: u32, semantic: &str) -> Result<VersionSelector, Failure> {
     match selector(number, semantic)? {
         VersionSelector::Active => {
             let step = "Name a version: by `version_number` or by `semantic_version`";
-            Err(status(missing("version_number").suggest(step)))
+            Err(missing("version_number").suggest(step))
         }
         version => Ok(version),
     }
 }
 
-/// What a stream sends.
-type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
-
-fn wrong(field: &str, message: String) -> Status {
-    status(Failure::new(Code::InvalidParameter, message.clone()).field(field, message))
+fn wrong(field: &str, message: String) -> Failure {
+    Failure::new(Code::InvalidParameter, message.clone()).field(field, message)
 }
 
 /// A field that this request needs and others do not.
@@ -165,7 +162,7 @@ fn target(
     skill_id: &str,
     number: u32,
     semantic: &str,
-) -> Result<(Reference, VersionSelector), Status> {
+) -> Result<(Reference, VersionSelector), Failure> {
     Ok((Reference::parse(skill_id), selector(number, semantic)?))
 }
 

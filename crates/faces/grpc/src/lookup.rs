@@ -2,18 +2,20 @@
 
 use std::borrow::Cow;
 
+use http::Extensions;
 use tonic::metadata::AsciiMetadataValue;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response};
 
 use super::convert::{self, ids, info, location_of, trust_tier_of};
 use super::viewer::Viewer;
-use super::{DEPENDENTS, Messages, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
+use super::{DEPENDENTS, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
 use super::{codebase, page_size, search, similar, sources, target, token, tools, trust};
 use ::lookup::{ListQuery, Lookup};
 use ::search::SearchIndex;
 use ::sync::Engine;
 use ::tools::Tools;
-use contract::{FOR_MODEL, INDEX_VERSION, status, v1};
+use contract::handlers::{self, Answer, Messages, View};
+use contract::{FOR_MODEL, INDEX_VERSION, v1};
 use namespaces::Seen;
 use recommend::Advisor;
 use registry::Registry;
@@ -60,9 +62,26 @@ impl LookupService {
         self
     }
 
-    /// What a caller sees.
-    async fn seen_by(&self, call: &http::Extensions) -> Cow<'_, Self> {
-        let Some(Seen { registry, search }) = self.viewer.seen(call).await else {
+    /// The state that an answer is at least of, when it is taken before the index is asked.
+    fn index_version(&self) -> Option<AsciiMetadataValue> {
+        let log: String = self.registry.log_id().chars().take(8).collect();
+        let position = self.search.progress().position;
+        format!("{log}-{position}").parse().ok()
+    }
+}
+
+/// An answer that was found in the index.
+fn of_index<T>(version: Option<AsciiMetadataValue>, answer: T) -> Response<T> {
+    let mut response = Response::new(answer);
+    if let Some(version) = version {
+        response.metadata_mut().insert(INDEX_VERSION, version);
+    }
+    response
+}
+
+impl View for LookupService {
+    async fn view<'a>(&'a self, call: &Extensions) -> Cow<'a, Self> {
+        let Some(Seen { registry, search }) = self.viewer.sight(call).await.seen() else {
             return Cow::Borrowed(self);
         };
         let composition = self.tools.composition();
@@ -82,62 +101,38 @@ impl LookupService {
             viewer: Viewer::default(),
         })
     }
-
-    /// The state that an answer is at least of, when it is taken before the index is asked.
-    fn index_version(&self) -> Option<AsciiMetadataValue> {
-        let log: String = self.registry.log_id().chars().take(8).collect();
-        let position = self.search.progress().position;
-        format!("{log}-{position}").parse().ok()
-    }
 }
 
-/// An answer that was found in the index.
-fn of_index<T>(version: Option<AsciiMetadataValue>, answer: T) -> Response<T> {
-    let mut response = Response::new(answer);
-    if let Some(version) = version {
-        response.metadata_mut().insert(INDEX_VERSION, version);
-    }
-    response
-}
-
-#[tonic::async_trait]
-impl v1::lookup_server::Lookup for LookupService {
-    async fn search(
-        &self,
-        request: Request<v1::SearchRequest>,
-    ) -> Result<Response<v1::SearchResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        let version = this.index_version();
+impl handlers::Lookup for LookupService {
+    async fn search(&self, request: Request<v1::SearchRequest>) -> Answer<v1::SearchResponse> {
+        let version = self.index_version();
         let for_model = request.metadata().contains_key(FOR_MODEL);
         let request = request.into_inner();
-        let found = search::search(&this.registry, &this.search, request, for_model).await?;
+        let found = search::search(&self.registry, &self.search, request, for_model).await?;
         Ok(of_index(version, found))
     }
 
     async fn analyze_codebase(
         &self,
         request: Request<v1::AnalyzeCodebaseRequest>,
-    ) -> Result<Response<v1::AnalyzeCodebaseResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        let analysis = codebase::analyze(&this.advisor, request).await?;
+    ) -> Answer<v1::AnalyzeCodebaseResponse> {
+        let analysis = codebase::analyze(&self.advisor, request).await?;
         Ok(Response::new(analysis))
     }
 
     async fn recommend_skills(
         &self,
         request: Request<v1::RecommendSkillsRequest>,
-    ) -> Result<Response<v1::RecommendSkillsResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        let version = this.index_version();
-        let answer = codebase::recommend(&this.advisor, &this.registry, request).await?;
+    ) -> Answer<v1::RecommendSkillsResponse> {
+        let version = self.index_version();
+        let answer = codebase::recommend(&self.advisor, &self.registry, request).await?;
         Ok(of_index(version, answer))
     }
 
     async fn list_skills(
         &self,
         request: Request<v1::ListSkillsRequest>,
-    ) -> Result<Response<v1::ListSkillsResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::ListSkillsResponse> {
         let location = location_of(request.get_ref().location());
         let trust_tier = trust_tier_of(request.get_ref().trust_tier());
         let v1::ListSkillsRequest {
@@ -164,8 +159,8 @@ impl v1::lookup_server::Lookup for LookupService {
             with_problems,
             requires,
         };
-        let page = this.lookup.page(query, page_size(size, SKILLS), page_token);
-        let page = page.await.map_err(status)?;
+        let page = self.lookup.page(query, page_size(size, SKILLS), page_token);
+        let page = page.await?;
         Ok(Response::new(v1::ListSkillsResponse {
             skills: page
                 .heads
@@ -180,19 +175,17 @@ impl v1::lookup_server::Lookup for LookupService {
     async fn list_similar_skills(
         &self,
         request: Request<v1::ListSimilarSkillsRequest>,
-    ) -> Result<Response<v1::ListSimilarSkillsResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        let version = this.index_version();
+    ) -> Answer<v1::ListSimilarSkillsResponse> {
+        let version = self.index_version();
         let request = request.into_inner();
-        let similar = similar::list(&this.registry, &this.lookup, &this.search, request).await?;
+        let similar = similar::list(&self.registry, &self.lookup, &self.search, request).await?;
         Ok(of_index(version, similar))
     }
 
     async fn get_skill(
         &self,
         request: Request<v1::GetSkillRequest>,
-    ) -> Result<Response<v1::GetSkillResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::GetSkillResponse> {
         let v1::GetSkillRequest {
             skill_id,
             include_readme,
@@ -208,19 +201,19 @@ impl v1::lookup_server::Lookup for LookupService {
         } else {
             0
         };
-        let found = this.lookup.with_versions(&skill, &version, newest);
-        let (found, versions) = found.map_err(status)?;
+        let found = self.lookup.with_versions(&skill, &version, newest);
+        let (found, versions) = found?;
         let described = &found.described;
-        let scan = this
+        let scan = self
             .registry
             .scan_of(&described.head, described.version.number);
-        let scan = scan.map_err(status)?;
-        let (readme, now) = (include_readme.unwrap_or(README), this.registry.now());
+        let scan = scan?;
+        let (readme, now) = (include_readme.unwrap_or(README), self.registry.now());
         let mut skill = convert::detail(&found, readme, scan.as_deref(), now);
         skill.versions = versions.iter().map(info).collect();
         let key = described.head.id.key();
         let facts = self.sources.as_ref().map(|sources| sources.facts(&key));
-        if let Some(facts) = facts.transpose().map_err(status)?.flatten() {
+        if let Some(facts) = facts.transpose()?.flatten() {
             sources::show(facts, &mut skill);
         }
         if let Some(scan) = scan.filter(|_| include_security) {
@@ -229,12 +222,7 @@ impl v1::lookup_server::Lookup for LookupService {
             (_, skill.quality_parts) = trust::quality_parts(scan.quality.clone(), standing);
         }
         let dependents = if include_dependents {
-            Some(
-                this.lookup
-                    .dependents(&described.head.id)
-                    .await
-                    .map_err(status)?,
-            )
+            Some(self.lookup.dependents(&described.head.id).await?)
         } else {
             None
         };
@@ -249,10 +237,9 @@ impl v1::lookup_server::Lookup for LookupService {
     async fn read_skill(
         &self,
         request: Request<v1::ReadSkillRequest>,
-    ) -> Result<Response<v1::ReadSkillResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::ReadSkillResponse> {
         let v1::ReadSkillRequest { uri, session_id } = request.into_inner();
-        let text = this.lookup.read(&uri, &session_id).await.map_err(status)?;
+        let text = self.lookup.read(&uri, &session_id).await?;
         Ok(Response::new(v1::ReadSkillResponse {
             uri: text.uri.to_string(),
             mime_type: text.file.path.mime_type().to_owned(),
@@ -264,17 +251,12 @@ impl v1::lookup_server::Lookup for LookupService {
     async fn activate_skill(
         &self,
         request: Request<v1::ActivateSkillRequest>,
-    ) -> Result<Response<v1::ActivateSkillResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::ActivateSkillResponse> {
         let v1::ActivateSkillRequest {
             command,
             session_id,
         } = request.into_inner();
-        let text = this
-            .lookup
-            .activate(&command, &session_id)
-            .await
-            .map_err(status)?;
+        let text = self.lookup.activate(&command, &session_id).await?;
         let described = &text.found.described;
         Ok(Response::new(v1::ActivateSkillResponse {
             skill_id: described.head.id.to_string(),
@@ -291,18 +273,17 @@ impl v1::lookup_server::Lookup for LookupService {
     async fn render_prompt(
         &self,
         request: Request<v1::RenderPromptRequest>,
-    ) -> Result<Response<v1::RenderPromptResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::RenderPromptResponse> {
         let v1::RenderPromptRequest {
             max_tokens,
             task,
             exploration_percent,
         } = request.into_inner();
         let percent = exploration_percent.map(i32::unsigned_abs);
-        let prompt = this
+        let prompt = self
             .advisor
             .prompt(task, percent, max_tokens.unsigned_abs());
-        let prompt = prompt.await.map_err(status)?;
+        let prompt = prompt.await?;
         Ok(Response::new(v1::RenderPromptResponse {
             listed: convert::count(prompt.listed),
             left_out: convert::count(prompt.left_out),
@@ -316,15 +297,14 @@ impl v1::lookup_server::Lookup for LookupService {
     async fn complete_name(
         &self,
         request: Request<v1::CompleteNameRequest>,
-    ) -> Result<Response<v1::CompleteNameResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::CompleteNameResponse> {
         let v1::CompleteNameRequest {
             prefix,
             form,
             limit,
         } = request.into_inner();
         let form = convert::name_form(v1::NameForm::try_from(form).unwrap_or_default());
-        let completion = this.lookup.complete(&prefix, form, page_size(limit, NAMES));
+        let completion = self.lookup.complete(&prefix, form, page_size(limit, NAMES));
         Ok(Response::new(v1::CompleteNameResponse {
             names: completion.names,
             has_more: completion.has_more,
@@ -334,15 +314,14 @@ impl v1::lookup_server::Lookup for LookupService {
     async fn list_files(
         &self,
         request: Request<v1::ListFilesRequest>,
-    ) -> Result<Response<v1::ListFilesResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::ListFilesResponse> {
         let v1::ListFilesRequest {
             skill_id,
             version_number,
             semantic_version,
         } = request.into_inner();
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
-        let found = this.lookup.get(&skill, &version).map_err(status)?;
+        let found = self.lookup.get(&skill, &version)?;
         let (head, version) = (&found.described.head, &found.described.version);
         Ok(Response::new(v1::ListFilesResponse {
             skill_id: head.id.to_string(),
@@ -359,8 +338,7 @@ impl v1::lookup_server::Lookup for LookupService {
     async fn read_file(
         &self,
         request: Request<v1::ReadFileRequest>,
-    ) -> Result<Response<v1::ReadFileResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
+    ) -> Answer<v1::ReadFileResponse> {
         let v1::ReadFileRequest {
             skill_id,
             path,
@@ -372,8 +350,8 @@ impl v1::lookup_server::Lookup for LookupService {
         } = request.into_inner();
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
         let part = (offset_bytes.unsigned_abs(), limit_bytes.unsigned_abs());
-        let part = this.lookup.file(&skill, &version, &path, part, &session_id);
-        let part = part.await.map_err(status)?;
+        let part = self.lookup.file(&skill, &version, &path, part, &session_id);
+        let part = part.await?;
         let described = &part.found.described;
         Ok(Response::new(v1::ReadFileResponse {
             file: Some(convert::entry(&described.head.id, &part.file)),
@@ -385,74 +363,63 @@ impl v1::lookup_server::Lookup for LookupService {
     async fn view_file(
         &self,
         request: Request<v1::ViewFileRequest>,
-    ) -> Result<Response<v1::ViewFileResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        tools::view_file(&this.tools, request).await
+    ) -> Answer<v1::ViewFileResponse> {
+        tools::view_file(&self.tools, request).await
     }
 
     async fn load_skill(
         &self,
         request: Request<v1::LoadSkillRequest>,
-    ) -> Result<Response<v1::LoadSkillResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        tools::load_skill(&this.tools, request).await
+    ) -> Answer<v1::LoadSkillResponse> {
+        tools::load_skill(&self.tools, request).await
     }
 
     async fn load_skill_detail(
         &self,
         request: Request<v1::LoadSkillDetailRequest>,
-    ) -> Result<Response<v1::LoadSkillDetailResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        tools::load_skill_detail(&this.tools, request).await
+    ) -> Answer<v1::LoadSkillDetailResponse> {
+        tools::load_skill_detail(&self.tools, request).await
     }
 
     async fn list_loaded_skills(
         &self,
         request: Request<v1::ListLoadedSkillsRequest>,
-    ) -> Result<Response<v1::ListLoadedSkillsResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        tools::list_loaded_skills(&this.tools, request)
+    ) -> Answer<v1::ListLoadedSkillsResponse> {
+        tools::list_loaded_skills(&self.tools, request)
     }
 
     async fn unload_skill(
         &self,
         request: Request<v1::UnloadSkillRequest>,
-    ) -> Result<Response<v1::UnloadSkillResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        tools::unload_skill(&this.tools, request)
+    ) -> Answer<v1::UnloadSkillResponse> {
+        tools::unload_skill(&self.tools, request)
     }
 
     async fn list_tools(
         &self,
         request: Request<v1::ListToolsRequest>,
-    ) -> Result<Response<v1::ListToolsResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        tools::list_tools(&this.tools, request)
+    ) -> Answer<v1::ListToolsResponse> {
+        tools::list_tools(&self.tools, request)
     }
 
     async fn call_tool(
         &self,
         request: Request<v1::CallToolRequest>,
-    ) -> Result<Response<v1::CallToolResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        tools::call_tool(&this.tools, request).await
+    ) -> Answer<v1::CallToolResponse> {
+        tools::call_tool(&self.tools, request).await
     }
 
     async fn list_tool_calls(
         &self,
         request: Request<v1::ListToolCallsRequest>,
-    ) -> Result<Response<v1::ListToolCallsResponse>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        tools::list_tool_calls(&this.tools, request)
+    ) -> Answer<v1::ListToolCallsResponse> {
+        tools::list_tool_calls(&self.tools, request)
     }
-
-    type StreamToolCallStream = Messages<v1::StreamToolCallResponse>;
 
     async fn stream_tool_call(
         &self,
         request: Request<v1::StreamToolCallRequest>,
-    ) -> Result<Response<Self::StreamToolCallStream>, Status> {
-        let this = self.seen_by(request.extensions()).await;
-        tools::stream_tool_call(&this.tools, request).await
+    ) -> Answer<Messages<v1::StreamToolCallResponse>> {
+        tools::stream_tool_call(&self.tools, request).await
     }
 }

@@ -1,12 +1,11 @@
 //! Namespaces, on the wire.
 
 use jiff::Timestamp;
-use tonic::Status;
 
 use super::convert::time;
 use super::{NAMESPACES, page_size, token};
 use ::access::{Access, Caller};
-use contract::{status, v1};
+use contract::v1;
 use model::{Code, Failure, open_token, seal_token};
 use namespaces::{Change, Namespace, Namespaces, NewVisibility, Visibility};
 
@@ -47,12 +46,12 @@ pub(super) fn list(
     namespaces: &Namespaces,
     caller: &Caller,
     request: &v1::ListNamespacesRequest,
-) -> Result<v1::ListNamespacesResponse, Status> {
+) -> Result<v1::ListNamespacesResponse, Failure> {
     let after = match request.page_token.as_str() {
         "" => String::new(),
         token => open_token(PAGE, "", token).ok_or_else(|| {
             let message = "The page token is none that ListNamespaces gave";
-            status(Failure::new(Code::PageTokenInvalid, message).field("page_token", message))
+            Failure::new(Code::PageTokenInvalid, message).field("page_token", message)
         })?,
     };
     let size = page_size(request.page_size, NAMESPACES);
@@ -72,7 +71,7 @@ pub(super) async fn set(
     access: &Access,
     request: v1::SetNamespaceRequest,
     now: Timestamp,
-) -> Result<v1::SetNamespaceResponse, Status> {
+) -> Result<v1::SetNamespaceResponse, Failure> {
     let asked = request.visibility();
     let v1::SetNamespaceRequest {
         namespace,
@@ -87,6 +86,6 @@ pub(super) async fn set(
     };
     let said = namespaces.change(&namespace, change, access, now).await;
     Ok(v1::SetNamespaceResponse {
-        info: Some(info(namespaces, &said.map_err(status)?)),
+        info: Some(info(namespaces, &said?)),
     })
 }

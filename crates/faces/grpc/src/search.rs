@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use jiff::Timestamp;
-use tonic::Status;
 
 use super::convert::{author, count, location_of, time, trust_tier, trust_tier_of};
 use super::facets::{categories, inferred, technologies};
 use super::{FOUND, page_size};
-use contract::{status, v1};
+use contract::v1;
 use model::{Code, Failure};
 use registry::{Catalog, Head, Registry};
 use search::{
@@ -22,7 +21,7 @@ pub(super) async fn search(
     index: &SearchIndex,
     request: v1::SearchRequest,
     for_model: bool,
-) -> Result<v1::SearchResponse, Status> {
+) -> Result<v1::SearchResponse, Failure> {
     let has_highlights = request.highlights;
     let mut query = query(request)?;
     query.filters.offered = for_model;
@@ -33,7 +32,7 @@ pub(super) async fn search(
         analysis,
         facets,
         suggestions,
-    } = index.find(query).await.map_err(status)?;
+    } = index.find(query).await?;
     let (catalog, now) = (registry.catalog(), registry.now());
     Ok(v1::SearchResponse {
         results: hits
@@ -51,7 +50,7 @@ pub(super) async fn search(
     })
 }
 
-fn query(request: v1::SearchRequest) -> Result<SearchQuery, Status> {
+fn query(request: v1::SearchRequest) -> Result<SearchQuery, Failure> {
     let v1::SearchRequest {
         query,
         filters,
@@ -63,11 +62,11 @@ fn query(request: v1::SearchRequest) -> Result<SearchQuery, Status> {
         highlights: _,
     } = request;
     if query.trim().is_empty() {
-        return Err(status(
+        return Err(
             Failure::new(Code::InvalidParameter, "Query cannot be empty")
                 .field("query", "Query cannot be empty")
                 .suggest("Say what you look for in 1 to 500 characters"),
-        ));
+        );
     }
     Ok(SearchQuery {
         text: query,
@@ -93,7 +92,7 @@ fn sort(sort: v1::SearchSort) -> Sort {
     }
 }
 
-fn filters(filters: v1::SearchFilters) -> Result<Filters, Status> {
+fn filters(filters: v1::SearchFilters) -> Result<Filters, Failure> {
     let trust_tiers = filters.trust_tier().filter_map(trust_tier_of).collect();
     let locations = filters.location().filter_map(location_of).collect();
     let v1::SearchFilters {
@@ -113,14 +112,12 @@ fn filters(filters: v1::SearchFilters) -> Result<Filters, Status> {
         .map(|time| jiff::Timestamp::new(time.seconds, time.nanos))
         .transpose()
         .map_err(|error| {
-            status(
-                Failure::new(
-                    Code::InvalidParameter,
-                    format!("`filters.updated_after` is no time: {error}"),
-                )
-                .field("filters.updated_after", error.to_string())
-                .suggest("Write it as `2026-01-31T00:00:00Z`"),
+            Failure::new(
+                Code::InvalidParameter,
+                format!("`filters.updated_after` is no time: {error}"),
             )
+            .field("filters.updated_after", error.to_string())
+            .suggest("Write it as `2026-01-31T00:00:00Z`")
         })?;
     Ok(Filters {
         categories,

@@ -1,13 +1,11 @@
 //! Skills with nearly the same text, in the words of the contract.
 
-use tonic::Status;
-
 use super::convert::{count, ids};
 use super::search::{rounded, summary};
 use super::{MIN_SIMILARITY, SIMILAR, page_size};
 use ::lookup::{Lookup, Resolved};
-use contract::{status, v1};
-use model::Reference;
+use contract::v1;
+use model::{Failure, Reference};
 use registry::Registry;
 use search::{SearchIndex, SimilarSkill, SimilarSkills};
 
@@ -17,14 +15,14 @@ pub(super) async fn list(
     lookup: &Lookup,
     index: &SearchIndex,
     request: v1::ListSimilarSkillsRequest,
-) -> Result<v1::ListSimilarSkillsResponse, Status> {
+) -> Result<v1::ListSimilarSkillsResponse, Failure> {
     let v1::ListSimilarSkillsRequest {
         skill_id,
         min_similarity,
         limit,
     } = request;
     let found = lookup.resolve(&Reference::parse(&skill_id));
-    let Resolved { head, shadowed } = found.map_err(status)?;
+    let Resolved { head, shadowed } = found?;
     let (id, min) = (
         head.id.to_string(),
         min_similarity.unwrap_or(MIN_SIMILARITY),
@@ -35,7 +33,7 @@ pub(super) async fn list(
         skills,
         total,
         is_partial,
-    } = similar.map_err(status)?;
+    } = similar?;
     let (catalog, now) = (registry.catalog(), registry.now());
     let skills = skills.into_iter().map(
         |SimilarSkill {

@@ -1,15 +1,61 @@
 //! Sources, on the wire.
 
-use tonic::Status;
-
 use super::convert::time;
 use super::{missing, wrong};
 use ::sync::{
     Engine, Health, Listed, Overall, RepositoryFacts, Skip, Source, SourceKind, Standing,
 };
-use contract::{status, v1};
+use contract::v1;
 use model::{Code, Failure};
 use secret::CredentialRef;
+
+/// The sources of skills, as a caller may use them.
+#[derive(Debug, Clone)]
+pub(super) struct Sources {
+    engine: Engine,
+    /// Sources tell of skills by where they come from, so whoever does not see all skills is
+    /// shown none of them.
+    are_shown: bool,
+}
+
+impl Sources {
+    pub(super) fn new(engine: Engine) -> Self {
+        Self {
+            engine,
+            are_shown: true,
+        }
+    }
+
+    /// The same for a caller who does not see all skills.
+    pub(super) fn hidden(&self) -> Self {
+        Self {
+            engine: self.engine.clone(),
+            are_shown: false,
+        }
+    }
+
+    /// To change and to sync them, for which a caller needs a right of its own.
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// To read what they are and how their syncs went.
+    ///
+    /// # Errors
+    /// The caller is shown none.
+    pub(super) fn shown(&self) -> Result<&Engine, Failure> {
+        if self.are_shown {
+            return Ok(&self.engine);
+        }
+        let failure = Failure::new(
+            Code::PermissionDenied,
+            "Sources and syncs are told to those who see every skill of this server",
+        );
+        Err(failure
+            .suggest("`get_sync_status` without an id counts the skills that you see")
+            .suggest("Or ask whoever runs the server for a token that allows `sync`"))
+    }
+}
 
 fn kind(kind: v1::SourceKind) -> Option<SourceKind> {
     Some(match kind {
@@ -37,7 +83,7 @@ fn kind_on_wire(kind: SourceKind) -> v1::SourceKind {
 fn credential(
     secret: Option<v1::SecretReference>,
     field: &str,
-) -> Result<Option<CredentialRef>, Status> {
+) -> Result<Option<CredentialRef>, Failure> {
     let Some(v1::SecretReference { env, file }) = secret else {
         return Ok(None);
     };
@@ -56,7 +102,7 @@ fn credential_on_wire(credential: CredentialRef) -> v1::SecretReference {
     v1::SecretReference { env, file }
 }
 
-fn source(source: v1::Source) -> Result<Source, Status> {
+fn source(source: v1::Source) -> Result<Source, Failure> {
     let of = kind(source.kind()).ok_or_else(|| wrong("kind", "Required".to_owned()))?;
     let v1::Source {
         source_id,
@@ -133,10 +179,10 @@ fn listed(listed: Listed) -> v1::SourceInfo {
 pub(super) async fn add(
     engine: &Engine,
     request: v1::AddSourceRequest,
-) -> Result<v1::AddSourceResponse, Status> {
-    let given = request.source.ok_or_else(|| status(missing("source")))?;
+) -> Result<v1::AddSourceResponse, Failure> {
+    let given = request.source.ok_or_else(|| missing("source"))?;
     let source = source(given)?;
-    let added = engine.add(source).await.map_err(status)?;
+    let added = engine.add(source).await?;
     Ok(v1::AddSourceResponse {
         source: Some(listed(added)),
     })
@@ -145,13 +191,13 @@ pub(super) async fn add(
 pub(super) async fn remove(
     engine: &Engine,
     request: v1::RemoveSourceRequest,
-) -> Result<v1::RemoveSourceResponse, Status> {
+) -> Result<v1::RemoveSourceResponse, Failure> {
     let v1::RemoveSourceRequest {
         source_id,
         withdraw_skills,
     } = request;
     let removed = engine.remove(&source_id, withdraw_skills);
-    let removed = removed.await.map_err(status)?;
+    let removed = removed.await?;
     Ok(v1::RemoveSourceResponse {
         source_id: removed.id,
         skills_withdrawn: removed.withdrawn,
@@ -159,8 +205,8 @@ pub(super) async fn remove(
     })
 }
 
-pub(super) fn list(engine: &Engine) -> Result<v1::ListSourcesResponse, Status> {
-    let sources = engine.list().map_err(status)?;
+pub(super) fn list(engine: &Engine) -> Result<v1::ListSourcesResponse, Failure> {
+    let sources = engine.list()?;
     Ok(v1::ListSourcesResponse {
         sources: sources.into_iter().map(listed).collect(),
     })
@@ -169,9 +215,9 @@ pub(super) fn list(engine: &Engine) -> Result<v1::ListSourcesResponse, Status> {
 pub(super) fn health(
     engine: &Engine,
     request: &v1::GetSourceHealthRequest,
-) -> Result<v1::GetSourceHealthResponse, Status> {
+) -> Result<v1::GetSourceHealthResponse, Failure> {
     let id = Some(request.source_id.as_str()).filter(|id| !id.is_empty());
-    let sources = engine.health(id).map_err(status)?;
+    let sources = engine.health(id)?;
     let overall = match Overall::of(&sources) {
         Overall::Healthy => v1::SourcesHealth::Healthy,
         Overall::Degraded => v1::SourcesHealth::Degraded,
@@ -206,16 +252,6 @@ fn of_source(health: Health) -> v1::SourceHealth {
         last_error: health.last_error,
         skills_contributed: health.skills,
     }
-}
-
-/// Who does not see all skills is told of no source.
-pub(super) fn untold() -> Failure {
-    Failure::new(
-        Code::PermissionDenied,
-        "Sources and syncs are told to those who see every skill of this server",
-    )
-    .suggest("`get_sync_status` without an id counts the skills that you see")
-    .suggest("Or ask whoever runs the server for a token that allows `sync`")
 }
 
 /// Says of a skill what its repository has to show. What its author states goes first.

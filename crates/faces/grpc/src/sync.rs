@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _, future, stream};
-use model::TrustTier;
+use model::{Failure, TrustTier};
 use tokio::sync::watch;
-use tonic::Status;
 
 use super::convert::{self, time};
 use super::registry::RegistryService;
 use super::sources::skips;
-use super::{Messages, waited};
+use super::waited;
 use ::registry::Registry;
 use ::search::SearchIndex;
 use ::sync::{Ending, Engine, Kind, Phase, Progress, Request, SourceResult, SyncRecord};
+use contract::handlers::Messages;
+use contract::v1;
 use contract::v1::watch_sync_response::State;
-use contract::{status, v1};
 
 /// Seconds that a caller waits for a sync.
 const WAIT_SECONDS: u32 = 20;
@@ -46,7 +46,7 @@ pub(super) async fn refresh(
     engine: &Engine,
     request: v1::RefreshIndexRequest,
     time_left: Duration,
-) -> Result<v1::RefreshIndexResponse, Status> {
+) -> Result<v1::RefreshIndexResponse, Failure> {
     let v1::RefreshIndexRequest {
         sources,
         force_check,
@@ -59,7 +59,7 @@ pub(super) async fn refresh(
         force_check,
     };
     let ended = engine.refresh(&request, patience.min(time_left));
-    let (id, ended) = ended.await.map_err(status)?;
+    let (id, ended) = ended.await?;
     let Some(ended) = ended else {
         return Ok(v1::RefreshIndexResponse {
             sync_id: id,
@@ -81,16 +81,16 @@ pub(super) async fn refresh(
 pub(super) fn force_full(
     engine: &Engine,
     request: v1::ForceFullSyncRequest,
-) -> Result<v1::ForceFullSyncResponse, Status> {
+) -> Result<v1::ForceFullSyncResponse, Failure> {
     let v1::ForceFullSyncRequest { sources, confirm } = request;
-    let minutes = engine.estimate(&sources).map_err(status)?.div_ceil(MINUTE);
+    let minutes = engine.estimate(&sources)?.div_ceil(MINUTE);
     let minutes = u32::try_from(minutes.max(1)).unwrap_or(u32::MAX);
     let about = match minutes {
         1 => "a minute".to_owned(),
         minutes => format!("{minutes} minutes"),
     };
     if !confirm {
-        engine.refuse_running(&sources).map_err(status)?;
+        engine.refuse_running(&sources)?;
         return Ok(v1::ForceFullSyncResponse {
             sync_id: String::new(),
             status: v1::SyncStart::Preview.into(),
@@ -105,7 +105,7 @@ pub(super) fn force_full(
         kind: Kind::Full,
         force_check: true,
     };
-    let begun = engine.begin(&request).map_err(status)?;
+    let begun = engine.begin(&request)?;
     Ok(v1::ForceFullSyncResponse {
         sync_id: begun.id,
         status: v1::SyncStart::Started.into(),
@@ -172,9 +172,9 @@ fn ended(record: SyncRecord, with_sources: bool) -> v1::EndedSync {
 pub(super) fn get_status(
     service: &RegistryService,
     request: v1::GetSyncStatusRequest,
-) -> Result<v1::GetSyncStatusResponse, Status> {
+) -> Result<v1::GetSyncStatusResponse, Failure> {
     let RegistryService {
-        engine,
+        sources,
         registry,
         search,
         ..
@@ -184,14 +184,18 @@ pub(super) fn get_status(
         include_history,
     } = request;
     let id = Some(sync_id.as_str()).filter(|id| !id.is_empty());
-    if registry.view().is_some() {
+    let engine = match sources.shown() {
+        Ok(engine) => engine,
+        Err(refused) if id.is_some() => return Err(refused),
         // What a sync did tells of skills that not everybody sees.
-        return Ok(v1::GetSyncStatusResponse {
-            index_stats: Some(stats(registry, search)),
-            ..Default::default()
-        });
-    }
-    let found = engine.status(id).map_err(status)?;
+        Err(_) => {
+            return Ok(v1::GetSyncStatusResponse {
+                index_stats: Some(stats(registry, search)),
+                ..Default::default()
+            });
+        }
+    };
+    let found = engine.status(id)?;
     let changed = found.history.iter().find(|sync| sync.changed() > 0);
     let last_updated = changed.map(|sync| time(sync.completed_at));
     let history = found.history.into_iter().filter(|_| include_history);
@@ -244,14 +248,14 @@ fn mib(bytes: i64) -> f64 {
 pub(super) fn watch(
     engine: &Engine,
     request: &v1::WatchSyncRequest,
-) -> Result<Messages<v1::WatchSyncResponse>, Status> {
+) -> Result<Messages<v1::WatchSyncResponse>, Failure> {
     let id = Some(request.sync_id.as_str()).filter(|id| !id.is_empty());
     // Before it looks whether one is under way: none is missed.
     let next = engine.next();
-    let steps = match (engine.follow(id).map_err(status)?, id) {
+    let steps = match (engine.follow(id)?, id) {
         (Some(progress), _) => steps(progress).boxed(),
         (None, Some(_)) => {
-            let last = engine.status(id).map_err(status)?.last;
+            let last = engine.status(id)?.last;
             stream::iter(last.map(|last| State::Ended(ended(last, true)))).boxed()
         }
         (None, None) => {

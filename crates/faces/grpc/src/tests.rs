@@ -3,12 +3,13 @@ use std::sync::Arc;
 use futures_util::{FutureExt as _, Stream, StreamExt as _, future, stream};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
-use tonic::Response;
+use tonic::{Response, Status};
 
 use super::lookup::LookupService;
 use super::registry::RegistryService;
 use super::*;
 use ::registry::{Registry, WatchFilter};
+use contract::handlers::Handlers;
 use contract::v1;
 use contract::v1::lookup_server::Lookup as _;
 use contract::v1::registry_server::Registry as _;
@@ -22,8 +23,8 @@ mod fuzz;
 struct World {
     _directory: TempDir,
     domain: Registry,
-    registry: RegistryService,
-    lookup: LookupService,
+    registry: Handlers<RegistryService>,
+    lookup: Handlers<LookupService>,
 }
 
 /// Sources are folders here.
@@ -107,13 +108,19 @@ impl World {
         let engine = engine.expect("no sources");
         Self {
             _directory: directory,
-            registry: RegistryService::new(domain.clone(), feed, installer, engine, index.clone()),
-            lookup: LookupService::new(
+            registry: Handlers::new(RegistryService::new(
+                domain.clone(),
+                feed,
+                installer,
+                engine,
+                index.clone(),
+            )),
+            lookup: Handlers::new(LookupService::new(
                 domain.clone(),
                 tools(store, &domain, &index),
                 index,
                 advisor,
-            ),
+            )),
             domain,
         }
     }

@@ -1,14 +1,17 @@
 //! The `ToolHost` service: what workers say and are told, as messages.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use http::Extensions;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 use tonic_types::StatusExt as _;
 
-use super::{Messages, access};
+use super::access;
 use ::access::Access;
+use contract::handlers::{self, Answer, Messages, View};
 use contract::{Checked as _, invalid, json, status, v1};
 use handler::{Invocation, Output, Progress, ToolError, ToolErrorKind};
 use model::{Code, Failure, NOT_EXACT, SkillIdError, inexact};
@@ -32,14 +35,18 @@ impl ToolHostService {
     }
 }
 
-#[tonic::async_trait]
-impl v1::tool_host_server::ToolHost for ToolHostService {
-    type AttachStream = Messages<v1::AttachResponse>;
+impl View for ToolHostService {
+    async fn view<'a>(&'a self, _: &Extensions) -> Cow<'a, Self> {
+        // A worker is offered the skills that it says or was allowed.
+        Cow::Borrowed(self)
+    }
+}
 
+impl handlers::ToolHost for ToolHostService {
     async fn attach(
         &self,
         request: Request<Streaming<v1::AttachRequest>>,
-    ) -> Result<Response<Self::AttachStream>, Status> {
+    ) -> Answer<Messages<v1::AttachResponse>> {
         let Access {
             caller, signs_in, ..
         } = access(&request);
@@ -56,8 +63,7 @@ impl v1::tool_host_server::ToolHost for ToolHostService {
         } else {
             self.host.attach(token.as_deref(), messages).await
         };
-        let answers = answers.map_err(status)?;
-        let answers = answers.map(|message| message.map(to_wire).map_err(status));
+        let answers = answers?.map(|message| message.map(to_wire).map_err(status));
         Ok(Response::new(Box::pin(answers)))
     }
 }

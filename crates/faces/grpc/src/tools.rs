@@ -3,11 +3,12 @@
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Map, Value as Json};
 use tokio::sync::mpsc;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response};
 
 use super::convert::{self, ids};
-use super::{CALLS, Messages, number, page_size, principal, target, time_left, token};
+use super::{CALLS, number, page_size, principal, target, time_left, token};
 use ::lookup::is_address;
+use contract::handlers::{Answer, Messages};
 use contract::json::{from_struct, to_struct};
 use contract::{SESSION_REMEMBERED, status, v1};
 use handler::Progress;
@@ -23,7 +24,7 @@ const PROGRESS: usize = 16;
 pub(super) async fn load_skill(
     tools: &Tools,
     request: Request<v1::LoadSkillRequest>,
-) -> Result<Response<v1::LoadSkillResponse>, Status> {
+) -> Answer<v1::LoadSkillResponse> {
     let (caller, timeout) = (principal(&request), time_left(&request));
     let is_remembered = request.metadata().contains_key(SESSION_REMEMBERED);
     let v1::LoadSkillRequest {
@@ -43,7 +44,7 @@ pub(super) async fn load_skill(
         caller,
         timeout,
     };
-    let loaded = tools.load(load).await.map_err(status)?;
+    let loaded = tools.load(load).await?;
     let described = &loaded.found.described;
     let (head, version) = (&described.head, &described.version);
     let resources = version.skill.resource_configs.iter();
@@ -68,7 +69,7 @@ pub(super) async fn load_skill(
 pub(super) async fn view_file(
     tools: &Tools,
     request: Request<v1::ViewFileRequest>,
-) -> Result<Response<v1::ViewFileResponse>, Status> {
+) -> Answer<v1::ViewFileResponse> {
     let (caller, timeout) = (principal(&request), time_left(&request));
     let v1::ViewFileRequest {
         skill_id,
@@ -83,7 +84,7 @@ pub(super) async fn view_file(
         const EMPTY: &str = "Skill id cannot be empty";
         let failure = Failure::new(Code::MissingParameter, EMPTY).field("skill_id", EMPTY);
         let step = "Name the skill, or give the address of the file as `path`: skill://NAME/PATH";
-        return Err(status(failure.suggest(step)));
+        return Err(failure.suggest(step));
     }
     let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
     let view = View {
@@ -96,7 +97,7 @@ pub(super) async fn view_file(
         caller,
         timeout,
     };
-    let viewed = tools.view(view).await.map_err(status)?;
+    let viewed = tools.view(view).await?;
     let note = viewed.note().unwrap_or_default();
     let (origin, end) = viewed.between.clone().unwrap_or_default();
     let uri = viewed.uri.map(|uri| uri.to_string()).unwrap_or_default();
@@ -130,10 +131,10 @@ fn size(bytes: usize) -> i64 {
 }
 
 /// The arguments of a call, in either of their forms.
-fn arguments(given: Option<prost_types::Struct>, text: &str) -> Result<Map<String, Json>, Status> {
+fn arguments(given: Option<prost_types::Struct>, text: &str) -> Result<Map<String, Json>, Failure> {
     let wrong = |sentence: String| {
         let failure = Failure::new(Code::InvalidParameter, sentence.clone());
-        status(failure.field("arguments_json", sentence))
+        failure.field("arguments_json", sentence)
     };
     match (given, text.trim()) {
         (given, "") => Ok(given.map(from_struct).unwrap_or_default()),
@@ -148,7 +149,7 @@ fn arguments(given: Option<prost_types::Struct>, text: &str) -> Result<Map<Strin
 pub(super) async fn load_skill_detail(
     tools: &Tools,
     request: Request<v1::LoadSkillDetailRequest>,
-) -> Result<Response<v1::LoadSkillDetailResponse>, Status> {
+) -> Answer<v1::LoadSkillDetailResponse> {
     let (caller, timeout) = (principal(&request), time_left(&request));
     let v1::LoadSkillDetailRequest {
         skill_id,
@@ -157,7 +158,7 @@ pub(super) async fn load_skill_detail(
     } = request.into_inner();
     let skill = Reference::parse(&skill_id);
     let detail = tools.detail(&session_id, &skill, &resource, &caller, timeout);
-    let detail = detail.await.map_err(status)?;
+    let detail = detail.await?;
     Ok(Response::new(v1::LoadSkillDetailResponse {
         skill_id: detail.skill.to_string(),
         resource,
@@ -171,10 +172,10 @@ pub(super) async fn load_skill_detail(
 pub(super) fn list_loaded_skills(
     tools: &Tools,
     request: Request<v1::ListLoadedSkillsRequest>,
-) -> Result<Response<v1::ListLoadedSkillsResponse>, Status> {
+) -> Answer<v1::ListLoadedSkillsResponse> {
     let caller = principal(&request);
     let v1::ListLoadedSkillsRequest { session_id } = request.into_inner();
-    let page = tools.session(&session_id, &caller).map_err(status)?;
+    let page = tools.session(&session_id, &caller)?;
     Ok(Response::new(v1::ListLoadedSkillsResponse {
         session_id,
         skills: page.skills.into_iter().map(loaded_skill).collect(),
@@ -221,7 +222,7 @@ fn loaded_skill(skill: SessionSkill) -> v1::LoadedSkill {
 pub(super) fn unload_skill(
     tools: &Tools,
     request: Request<v1::UnloadSkillRequest>,
-) -> Result<Response<v1::UnloadSkillResponse>, Status> {
+) -> Answer<v1::UnloadSkillResponse> {
     let caller = principal(&request);
     let v1::UnloadSkillRequest {
         session_id,
@@ -229,7 +230,7 @@ pub(super) fn unload_skill(
     } = request.into_inner();
     let skill = Reference::parse(&skill_id);
     let unloaded = tools.unload(&session_id, &caller, &skill);
-    let (id, was_loaded) = unloaded.map_err(status)?;
+    let (id, was_loaded) = unloaded?;
     Ok(Response::new(v1::UnloadSkillResponse {
         session_id,
         skill_id: id.to_string(),
@@ -240,7 +241,7 @@ pub(super) fn unload_skill(
 pub(super) fn list_tools(
     tools: &Tools,
     request: Request<v1::ListToolsRequest>,
-) -> Result<Response<v1::ListToolsResponse>, Status> {
+) -> Answer<v1::ListToolsResponse> {
     let caller = principal(&request);
     let v1::ListToolsRequest {
         session_id,
@@ -251,7 +252,7 @@ pub(super) fn list_tools(
         caller,
         skill: some(&skill_id).map(Reference::parse),
     };
-    let listed = tools.list(&query).map_err(status)?;
+    let listed = tools.list(&query)?;
     Ok(Response::new(v1::ListToolsResponse {
         tools: listed.into_iter().map(tool_info).collect(),
     }))
@@ -274,7 +275,7 @@ fn tool_info(tool: ListedTool) -> v1::ToolInfo {
 pub(super) async fn call_tool(
     tools: &Tools,
     request: Request<v1::CallToolRequest>,
-) -> Result<Response<v1::CallToolResponse>, Status> {
+) -> Answer<v1::CallToolResponse> {
     let (caller, timeout) = (principal(&request), time_left(&request));
     let v1::CallToolRequest {
         session_id,
@@ -294,7 +295,7 @@ pub(super) async fn call_tool(
         timeout,
         progress: None,
     };
-    let outcome = tools.call(call).await.map_err(status)?;
+    let outcome = tools.call(call).await?;
     Ok(Response::new(answer(outcome)))
 }
 
@@ -311,7 +312,7 @@ fn answer(called: Called) -> v1::CallToolResponse {
 pub(super) async fn stream_tool_call(
     tools: &Tools,
     request: Request<v1::StreamToolCallRequest>,
-) -> Result<Response<Messages<v1::StreamToolCallResponse>>, Status> {
+) -> Answer<Messages<v1::StreamToolCallResponse>> {
     use v1::stream_tool_call_response::Update;
     let (caller, timeout) = (principal(&request), time_left(&request));
     let v1::StreamToolCallRequest {
@@ -352,7 +353,7 @@ pub(super) async fn stream_tool_call(
             return Some((Ok(update), Some((call, received, result))));
         }
         let result = result?.map(|called| Update::Result(answer(called)));
-        Some((result.map_err(status), None))
+        Some((result, None))
     });
     let mut updates = Box::pin(updates.map(|update| {
         update.map(|update| v1::StreamToolCallResponse {
@@ -363,7 +364,9 @@ pub(super) async fn stream_tool_call(
     // other call.
     let first = updates.next().await.transpose()?;
     let first = stream::iter(first.map(Ok));
-    Ok(Response::new(Box::pin(first.chain(updates))))
+    Ok(Response::new(Box::pin(
+        first.chain(updates).map(|update| update.map_err(status)),
+    )))
 }
 
 fn tool_progress(progress: Progress) -> v1::ToolProgress {
@@ -377,13 +380,13 @@ fn tool_progress(progress: Progress) -> v1::ToolProgress {
 pub(super) fn list_tool_calls(
     tools: &Tools,
     request: Request<v1::ListToolCallsRequest>,
-) -> Result<Response<v1::ListToolCallsResponse>, Status> {
+) -> Answer<v1::ListToolCallsResponse> {
     let v1::ListToolCallsRequest {
         page_size: size,
         page_token,
     } = request.into_inner();
     let page = tools.calls(page_size(size, CALLS), &page_token);
-    let page = page.map_err(status)?;
+    let page = page?;
     Ok(Response::new(v1::ListToolCallsResponse {
         calls: page.calls.into_iter().map(call_record).collect(),
         next_page_token: token(page.next),

@@ -1,7 +1,6 @@
 //! What the scanner found and who reviewed it, on the wire.
 
 use jiff::Timestamp;
-use tonic::Status;
 
 use super::convert::{self, count, time};
 use super::registry::RegistryService;
@@ -10,7 +9,7 @@ use ::lookup::Lookup;
 use ::registry::{Caller, HeldVersion, Hold, Registry, Review, Reviewed, Scan, Scanned, Upload};
 use ::trust::quality::{self, Part, Standing};
 use ::trust::{Capability, Category, Change, Confidence, Finding, Report, Severity, Verdict};
-use contract::{status, v1};
+use contract::v1;
 use model::{Code, Failure, SkillId, VersionNumber};
 
 /// Findings that a list of versions shows of each.
@@ -165,7 +164,7 @@ pub(super) async fn scan(
     registry: &Registry,
     lookup: &Lookup,
     request: v1::ScanSkillRequest,
-) -> Result<v1::ScanSkillResponse, Status> {
+) -> Result<v1::ScanSkillResponse, Failure> {
     let v1::ScanSkillRequest {
         skill_id,
         version_number,
@@ -175,19 +174,17 @@ pub(super) async fn scan(
     if files.is_empty() {
         if skill_id.is_empty() {
             let steps = "Name a skill in `skill_id`, or send `files` with a SKILL.md among them";
-            return Err(status(missing("skill_id").suggest(steps)));
+            return Err(missing("skill_id").suggest(steps));
         }
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
         let scanned = lookup.scan(&skill, &version).await;
-        return Ok(of_version(scanned.map_err(status)?, registry.now()));
+        return Ok(of_version(scanned?, registry.now()));
     }
     if version_number > 0 || !semantic_version.is_empty() {
         let message = "a version is scanned, or files are: not both";
-        return Err(status(
-            Failure::new(Code::InvalidParameter, message)
-                .field("files", message)
-                .suggest("Leave out `files`, or the version"),
-        ));
+        return Err(Failure::new(Code::InvalidParameter, message)
+            .field("files", message)
+            .suggest("Leave out `files`, or the version"));
     }
     let upload = Upload {
         skill: skill_id,
@@ -199,7 +196,7 @@ pub(super) async fn scan(
         quality,
         time,
         review: _,
-    } = registry.scan_upload(upload).await.map_err(status)?;
+    } = registry.scan_upload(upload).await?;
     let standing = Standing {
         age_days: Some(0),
         tier: model::TrustTier::Unverified,
@@ -239,13 +236,13 @@ fn of_version(scanned: Scanned, now: Timestamp) -> v1::ScanSkillResponse {
 pub(super) fn list_held(
     registry: &Registry,
     request: v1::ListHeldRequest,
-) -> Result<v1::ListHeldResponse, Status> {
+) -> Result<v1::ListHeldResponse, Failure> {
     let v1::ListHeldRequest {
         page_size: size,
         page_token,
     } = request;
     let page = registry.list_held(page_size(size, HELD), &page_token);
-    let page = page.map_err(status)?;
+    let page = page?;
     Ok(v1::ListHeldResponse {
         held: page.versions.into_iter().map(held).collect(),
         held_size: count(page.size),
@@ -263,7 +260,7 @@ pub(super) async fn approve(
     service: &RegistryService,
     request: v1::ApproveVersionRequest,
     caller: &Caller,
-) -> Result<v1::ApproveVersionResponse, Status> {
+) -> Result<v1::ApproveVersionResponse, Failure> {
     let v1::ApproveVersionRequest {
         skill_id,
         version_number,
@@ -272,12 +269,12 @@ pub(super) async fn approve(
         idempotency_key: _,
     } = request;
     let RegistryService {
-        registry, lookup, ..
+        registry, stored, ..
     } = service;
     let version = named(version_number, &semantic_version)?;
     let approve = async |id| registry.approve(&id, version, &reason, caller).await;
-    let approved = lookup.write(&skill_id, caller, approve).await;
-    let (id, version, active_version) = reviewed(approved.map_err(status)?);
+    let approved = stored.write(&skill_id, caller, approve).await;
+    let (id, version, active_version) = reviewed(approved?);
     Ok(v1::ApproveVersionResponse {
         skill_id: id.to_string(),
         version: Some(version),
@@ -289,7 +286,7 @@ pub(super) async fn reject(
     service: &RegistryService,
     request: v1::RejectVersionRequest,
     caller: &Caller,
-) -> Result<v1::RejectVersionResponse, Status> {
+) -> Result<v1::RejectVersionResponse, Failure> {
     let v1::RejectVersionRequest {
         skill_id,
         version_number,
@@ -298,12 +295,12 @@ pub(super) async fn reject(
         idempotency_key: _,
     } = request;
     let RegistryService {
-        registry, lookup, ..
+        registry, stored, ..
     } = service;
     let version = named(version_number, &semantic_version)?;
     let reject = async |id| registry.reject(&id, version, &reason, caller).await;
-    let rejected = lookup.write(&skill_id, caller, reject).await;
-    let (id, version, _) = reviewed(rejected.map_err(status)?);
+    let rejected = stored.write(&skill_id, caller, reject).await;
+    let (id, version, _) = reviewed(rejected?);
     Ok(v1::RejectVersionResponse {
         skill_id: id.to_string(),
         version: Some(version),

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use http::Extensions as Call;
 
 use ::access::{Access, Action, Authorize};
-use ::lookup::Lookup;
 use ::registry::{Sees, WatchFilter};
 use local::{Changes, Overlays, Place};
 use model::Event;
@@ -29,6 +28,26 @@ pub struct Viewer {
     views: Option<Views>,
 }
 
+/// What a caller sees.
+pub(super) enum Sight {
+    /// All of the store, and nothing else.
+    Everything,
+    /// A part of the store.
+    Part(Seen),
+    /// All of the store, and in front of it what lies around the caller.
+    Around(Seen),
+}
+
+impl Sight {
+    /// What to read in the place of the store; none: the store.
+    pub(super) fn seen(self) -> Option<Seen> {
+        match self {
+            Self::Everything => None,
+            Self::Part(seen) | Self::Around(seen) => Some(seen),
+        }
+    }
+}
+
 impl Viewer {
     /// Shows callers what they may see, and what lies around them.
     #[must_use]
@@ -44,30 +63,23 @@ impl Viewer {
         Some((self.local.as_ref()?, place))
     }
 
-    /// What of the store a caller sees; none: all of it.
-    pub(super) async fn view(&self, call: &Call) -> Option<Seen> {
-        self.views.as_ref()?.seen(&super::access_of(call)).await
-    }
-
-    /// What a caller sees; none: all of the store, and nothing else.
-    pub(super) async fn seen(&self, call: &Call) -> Option<Seen> {
+    /// What a caller sees.
+    pub(super) async fn sight(&self, call: &Call) -> Sight {
         // Whoever has a place came over the socket of the data directory, and sees all.
-        let Some((overlays, place)) = self.place(call) else {
-            return self.view(call).await;
-        };
-        let seen = overlays.seen(place).await?;
-        Some(Seen {
-            registry: seen.registry.clone(),
-            search: seen.search.clone(),
-        })
-    }
-
-    /// What a caller looks names up in; `own` is that of everybody else.
-    pub(super) async fn lookup(&self, call: &Call, own: &Lookup) -> Lookup {
-        match self.seen(call).await {
-            Some(seen) => Lookup::new(seen.registry),
-            None => own.clone(),
+        if let Some((overlays, place)) = self.place(call) {
+            return match overlays.seen(place).await {
+                Some(seen) => Sight::Around(Seen {
+                    registry: seen.registry.clone(),
+                    search: seen.search.clone(),
+                }),
+                None => Sight::Everything,
+            };
         }
+        let Some(views) = &self.views else {
+            return Sight::Everything;
+        };
+        let seen = views.seen(&super::access_of(call)).await;
+        seen.map_or(Sight::Everything, Sight::Part)
     }
 
     /// Whether a caller sees a skill, for as long as its call goes on.

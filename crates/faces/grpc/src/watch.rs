@@ -10,7 +10,7 @@ use super::viewer::LocalEvents;
 use super::{convert, number};
 use contract::{status, v1};
 use local::Changes;
-use model::{Event, SkillId, SkillIdError};
+use model::{Event, Failure, SkillId, SkillIdError};
 use registry::{Registry, Sees, Step, Watch, WatchFilter};
 
 /// How often a watcher whose place moved without an event is told its new place.
@@ -23,7 +23,7 @@ pub(super) fn answers(
     changes: Option<Changes>,
     sees: Option<Arc<dyn Sees>>,
     request: v1::WatchRequest,
-) -> Result<impl Stream<Item = Result<v1::WatchResponse, Status>> + Send + use<>, Status> {
+) -> Result<impl Stream<Item = Result<v1::WatchResponse, Status>> + Send + use<>, Failure> {
     let v1::WatchRequest {
         resume_token,
         skill_ids,
@@ -46,7 +46,7 @@ pub(super) fn answers(
         .filter_map(|kind| convert::event_kind(v1::EventType::try_from(kind).unwrap_or_default()))
         .collect();
     let local = LocalEvents::new(changes, filter.clone());
-    let watch = registry.watch(&resume_token, filter).map_err(status)?;
+    let watch = registry.watch(&resume_token, filter)?;
     let max = match usize::try_from(max_events) {
         Ok(0) | Err(_) => usize::MAX,
         Ok(max) => max,

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::admin::{self, AdminService};
+use contract::handlers::Admin as _;
 use contract::v1::LeaveRequest;
-use contract::v1::admin_server::Admin as _;
 use executor::{Error as WorkError, Kind, Stop};
 use store::faults::{Disk, Unreadable, patient};
 
@@ -97,7 +97,7 @@ async fn a_caller_who_leaves_ends_a_backup_and_makes_room_for_the_next() {
     }
     let refused = service.backup(Request::new(v1::BackupRequest {})).await;
     let refused = refused.err().expect("another one is at work");
-    assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
+    assert_eq!(refused.code, model::Code::Overloaded);
     calling.abort();
     unreadable.open_again();
     ended(&service).await;

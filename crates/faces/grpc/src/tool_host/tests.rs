@@ -11,6 +11,7 @@ use tonic_types::StatusExt as _;
 
 use super::*;
 use caller_tokens::CallerTokens;
+use contract::handlers::Handlers;
 use contract::v1::attach_request::Message as Says;
 use contract::v1::attach_response::Message as Told;
 use contract::v1::tool_host_client::ToolHostClient;
@@ -60,7 +61,7 @@ async fn attach(
     authorization: &str,
     first: v1::Hello,
 ) -> Result<(Mouth, Streaming<v1::AttachResponse>), Status> {
-    let server = ToolHostServer::new(ToolHostService::new(host.clone()))
+    let server = ToolHostServer::new(Handlers::new(ToolHostService::new(host.clone())))
         .max_decoding_message_size(host.max_message_bytes());
     let (mouth, messages) = mpsc::unbounded_channel();
     say(&mouth, Says::Hello(first));

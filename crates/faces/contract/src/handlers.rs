@@ -1,0 +1,47 @@
+//! The services as traits of this project, which the build writes.
+//!
+//! A handler is a method of what its caller may see: [`Handlers`] makes the [`View`] of each
+//! call before it calls the handler, and nobody else reaches the service, so a handler that
+//! forgets whose call it is does not exist.
+
+use std::borrow::Cow;
+use std::pin::Pin;
+
+use futures_util::Stream;
+use http::Extensions;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{status, v1};
+use model::Failure;
+
+/// What a handler answers; its failure becomes a status in one place.
+pub type Answer<T> = Result<Response<T>, Failure>;
+
+/// What a stream of answers sends.
+pub type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// A service that shows each caller what it may see.
+pub trait View: Clone + Send + Sync + 'static {
+    /// The same service for one call, found by what the call carries; borrowed where its
+    /// caller sees all of it. Every service says this, so none shows all because somebody
+    /// forgot.
+    fn view<'a>(&'a self, call: &Extensions) -> impl Future<Output = Cow<'a, Self>> + Send;
+}
+
+/// Serves the handlers of a service.
+#[derive(Debug, Clone)]
+pub struct Handlers<S>(S);
+
+impl<S: View> Handlers<S> {
+    /// Those of a service that sees everything.
+    #[must_use]
+    pub fn new(service: S) -> Self {
+        Self(service)
+    }
+
+    async fn view<T>(&self, request: &Request<T>) -> Cow<'_, S> {
+        self.0.view(request.extensions()).await
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/handlers.rs"));
