@@ -9,6 +9,8 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+
 use std::time::Instant;
 
 use contract::v1::admin_client::AdminClient;
@@ -182,6 +184,44 @@ fn a_window_that_started_the_server_may_be_killed_at_any_stage() {
         other.close();
         place.is_left();
     }
+}
+
+#[test]
+fn a_server_that_no_window_waits_for_leaves_the_directory_at_once() {
+    let place = Place::new();
+    let mut background = place.command(&["background"]);
+    background.stdin(Stdio::null()).stderr(Stdio::null());
+    let mut unheard = || {
+        let mut server = background.stdout(Stdio::piped()).spawn().expect("a server");
+        drop(server.stdout.take());
+        server
+    };
+    // It has the directory by the time its window is gone.
+    let mut server = unheard();
+    assert!(server.wait().expect("its end").success());
+    let log = fs::read_to_string(place.data.join("server.log")).expect("a log");
+    let times: Vec<jiff::Timestamp> = log
+        .lines()
+        .map(|line| {
+            line.split(' ')
+                .next()
+                .expect("a time")
+                .parse()
+                .expect("a time")
+        })
+        .collect();
+    let [serving, left] = times[..] else {
+        panic!("{log}");
+    };
+    // Where a window may come, it is ten seconds.
+    assert!(left.duration_since(serving).as_secs() < 10, "{log}");
+    // Another process has the directory, without a socket, until after the window is gone.
+    let held = store::Store::open(&place.data, &store::Options::default()).expect("a store");
+    let mut server = unheard();
+    assert!(server.wait().expect("its end").success());
+    drop(held);
+    let again = fs::read_to_string(place.data.join("server.log")).expect("a log");
+    assert_eq!(again, log, "it never served");
 }
 
 #[test]

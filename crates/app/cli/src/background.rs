@@ -16,14 +16,17 @@ use server::{
 use store::OpenError;
 
 /// How long it waits for a command, or for a server that leaves, to be done with the directory.
-const PATIENCE: Duration = Duration::from_secs(20);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) async fn background(global: &Global, config: Config) -> Result<ExitCode, Failed> {
     // What closes the window must not close this. A process that leads a group has a session
     // that somebody gave it.
     let _had_one = store::begin_session();
     store::keep_files_private();
-    let settings = settings(global, &config);
+    let mut settings = settings(global, &config);
+    // While another process has the directory, its socket and the window are looked at as well.
+    settings.store.lock_timeout = Duration::ZERO;
     let otlp = config.otlp(None);
     if let Err(error) = server::require(&settings, otlp.as_ref()) {
         return Ok(refused(start_failed(&error)));
@@ -51,12 +54,14 @@ pub(super) async fn background(global: &Global, config: Config) -> Result<ExitCo
     let mut server = match started {
         Ok(Some(server)) => server,
         Ok(None) => {
-            tell(&Started::Serving);
+            let _heard = tell(&Started::Serving);
             return Ok(ExitCode::SUCCESS);
         }
         Err(error) => return Ok(refused(start_failed(&error))),
     };
-    tell(&Started::Serving);
+    if !tell(&Started::Serving) {
+        server.is_not_awaited();
+    }
     let data = settings.data.display();
     tracing::info!(%data, process = std::process::id(), version = env!("CARGO_PKG_VERSION"), "serving");
     let is_left = tokio::select! {
@@ -74,31 +79,33 @@ pub(super) async fn background(global: &Global, config: Config) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the server. None: another one has the directory, and is there for everybody.
+/// Starts the server. None: another one has the directory, and is there for everybody; or the
+/// window has left, or found that other one by itself. Who takes the directory then would keep
+/// it from commands for as long as a server waits for its first connection.
 async fn start(
     settings: &Settings,
     telemetry: &Telemetry,
 ) -> Result<Option<Background>, StartError> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + OPEN_TIMEOUT;
     loop {
         match Background::start(settings.clone(), telemetry).await {
             Err(StartError::Open(OpenError::InUse { .. })) if Instant::now() < until => {}
             started => return started.map(Some),
         }
-        if connect_local(&settings.data).await.is_some() {
+        if connect_local(&settings.data).await.is_some() || !store::has_reader(std::io::stdout()) {
             return Ok(None);
         }
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Says to the window what became of it. The window may be gone.
-fn tell(started: &Started) {
-    if let Ok(line) = serde_json::to_string(started) {
-        let _unheard = output::report(&line);
-    }
+/// Tells the window what became of the server. False: the window is gone.
+fn tell(started: &Started) -> bool {
+    let line = serde_json::to_string(started);
+    line.is_ok_and(|line| output::report(&line).is_ok())
 }
 
 fn refused(failed: Failed) -> ExitCode {
-    tell(&Started::Failed(failed.into()));
+    let _heard = tell(&Started::Failed(failed.into()));
     ExitCode::FAILURE
 }

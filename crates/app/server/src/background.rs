@@ -26,6 +26,8 @@ use grpc::admin::Kind;
 pub struct Background {
     stop: CancellationToken,
     running: JoinHandle<()>,
+    /// How many are connected to its socket.
+    connected: Arc<watch::Sender<usize>>,
 }
 
 impl Background {
@@ -68,6 +70,7 @@ impl Background {
         let admin = admin(&settings.data, &domain, &socket, kind);
         let routes = services::routes(&domain).merge(supporting(health_service)?);
         let routes = calls.layer(routes.merge(admin).fallback(unknown));
+        let connected = socket.connections();
         let linger = Duration::from_secs(settings.limits.linger_seconds);
         let serving = socket.serve(routes, stop.clone(), GRACE, Some(linger));
         let (counting, keeping) = keep(&domain, &stop);
@@ -89,7 +92,17 @@ impl Background {
             domain.close().await;
             let _stopped = counting.await;
         });
-        Ok(Self { stop, running })
+        Ok(Self {
+            stop,
+            running,
+            connected,
+        })
+    }
+
+    /// Nobody is about to connect: it leaves as soon as it would once its last connection has
+    /// ended.
+    pub fn is_not_awaited(&self) {
+        self.connected.send_modify(|_| {});
     }
 
     /// Returns when it has left: nobody used it, or it was asked to. All is closed then.

@@ -76,6 +76,8 @@ pub(super) struct LocalSocket {
     directory: PathBuf,
     /// How many are connected.
     connected: Arc<watch::Sender<usize>>,
+    /// Whose first change is the first one since the socket was bound.
+    changes: watch::Receiver<usize>,
 }
 
 /// A connection, which counts until it is dropped.
@@ -129,6 +131,7 @@ impl LocalSocket {
         fs::set_permissions(&unfinished, Permissions::from_mode(0o600))?;
         fs::rename(&unfinished, short.path.join(NAME))?;
         Ok(Self {
+            changes: connected.subscribe(),
             listener,
             name: Name(directory.join(NAME)),
             directory: directory.to_owned(),
@@ -139,6 +142,11 @@ impl LocalSocket {
     /// How many are connected.
     pub(super) fn connected(&self) -> watch::Receiver<usize> {
         self.connected.subscribe()
+    }
+
+    /// The same count, whose change has the server look whether it is used.
+    pub(super) fn connections(&self) -> Arc<watch::Sender<usize>> {
+        Arc::clone(&self.connected)
     }
 
     /// Serves until `stop`, or until nobody was connected for so long, where that is an end;
@@ -159,7 +167,7 @@ impl LocalSocket {
             owner,
         };
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        let mut connected = self.connected();
+        let mut connected = self.changes.clone();
         let mut unused_until = linger.map(|time| Instant::now() + time.max(FIRST_CONNECTION));
         loop {
             let permit = tokio::select! {
@@ -225,6 +233,7 @@ impl LocalSocket {
             name,
             directory,
             connected,
+            changes: _,
         } = self;
         drop(name);
         let listener = listener.into_std()?;

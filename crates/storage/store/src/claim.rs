@@ -31,7 +31,7 @@ pub(super) fn claim(directory: &Path) -> Result<Claim, OpenError> {
     };
     vacant()?;
     let made = !directory.exists();
-    let lock = Lock::take(directory)?;
+    let lock = Lock::take(directory, lock::DEFAULT_TIMEOUT)?;
     vacant()?;
     // From here on a start sees that something was begun.
     let restoring = directory.join(RESTORING);

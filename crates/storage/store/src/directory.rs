@@ -97,7 +97,7 @@ pub(super) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
     // Twice: nothing is made in a folder of somebody else's, and the answer may be
     // another one when the lock is ours.
     is_ours(directory)?;
-    let lock = Lock::take(directory)?;
+    let lock = Lock::take(directory, options.lock_timeout)?;
     let ours = is_ours(directory)?;
     let store = store_path(directory);
     if directory.join(RESTORING).exists() && !(ours && store.exists()) {

@@ -106,7 +106,7 @@ pub use forgery::Forgery;
 pub use lock::{Holder, holder};
 pub use log::LogPosition;
 pub use packed::{Packed, Packer};
-pub use private::{begin_session, keep_files_private};
+pub use private::{begin_session, has_reader, keep_files_private};
 pub use reader::{Newer, Reader, Stored};
 pub use salvage::{Salvaged, Saved, salvage};
 pub use space::{bytes_on_disk, free_bytes};
@@ -140,6 +140,8 @@ pub struct Options {
     /// Bytes of keys that are kept for a compaction at once, each with what it costs to
     /// keep; it fails beyond.
     pub compaction_bytes: usize,
+    /// How long another process that has the directory open is waited for.
+    pub lock_timeout: Duration,
     /// After a write error, how long reads wait for the database to be opened again.
     pub reopen_patience: Duration,
 }
@@ -154,6 +156,7 @@ impl Default for Options {
             sync: FileSync::default(),
             backup_bytes: 256 * 1024 * 1024,
             compaction_bytes: 64 * 1024 * 1024,
+            lock_timeout: lock::DEFAULT_TIMEOUT,
             reopen_patience: Duration::from_secs(2),
         }
     }

@@ -24,8 +24,8 @@ use super::{OpenError, private};
 pub(super) const NAME: &str = "lock";
 
 /// How long a directory in use is waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(10);
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A locked data directory. Dropped, it is free for the next process.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ pub(super) struct Lock {
 impl Lock {
     /// Locks a directory; makes it where there is none.
     ///
-    /// Waits up to a second for another process.
-    pub(super) fn take(directory: &Path) -> Result<Self, OpenError> {
+    /// Waits for another process until a timeout.
+    pub(super) fn take(directory: &Path, timeout: Duration) -> Result<Self, OpenError> {
         let path = directory.join(NAME);
         let io = |cause| OpenError::Io {
             path: path.clone(),
@@ -56,14 +56,14 @@ impl Lock {
                 Ok(()) | Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(cause)) => return Err(io(cause)),
             }
-            if waited >= PATIENCE {
+            if waited >= timeout {
                 return Err(OpenError::InUse {
                     path: directory.to_owned(),
                     process: signed(&path),
                 });
             }
-            std::thread::sleep(PAUSE);
-            waited += PAUSE;
+            std::thread::sleep(POLL_INTERVAL);
+            waited += POLL_INTERVAL;
         }
     }
 }
@@ -129,10 +129,10 @@ mod tests {
         // What a process with a longer number left.
         fs::write(folder.path().join(NAME), "123456789\n").expect("a file");
         assert_eq!(held(), Holder::None);
-        let lock = Lock::take(folder.path()).expect("a lock");
+        let lock = Lock::take(folder.path(), Duration::ZERO).expect("a lock");
         let us = Some(std::process::id());
         assert_eq!(held(), Holder::Process(us));
-        let refused = Lock::take(folder.path()).expect_err("in use");
+        let refused = Lock::take(folder.path(), Duration::ZERO).expect_err("in use");
         assert!(matches!(&refused, OpenError::InUse { process, .. } if *process == us));
         let words = format!("in use by process {};", std::process::id());
         assert!(refused.to_string().contains(&words), "{refused}");

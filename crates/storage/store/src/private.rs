@@ -2,8 +2,11 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// What group and others may do.
 const OTHERS: u32 = 0o077;
@@ -42,6 +45,17 @@ pub fn keep_files_private() {
 /// It leads a group of processes already.
 pub fn begin_session() -> io::Result<()> {
     Ok(rustix::process::setsid().map(drop)?)
+}
+
+/// Whether somebody still reads what this process writes to a pipe. True also for a file or a
+/// terminal, which have no reader that could leave.
+#[must_use]
+pub fn has_reader(pipe: impl AsFd) -> bool {
+    let mut polled = [PollFd::new(&pipe, PollFlags::empty())];
+    let gone = PollFlags::ERR | PollFlags::HUP;
+    // What cannot be polled has not said that its reader left.
+    poll(&mut polled, Some(&Timespec::default())).is_err()
+        || polled.iter().all(|pipe| !pipe.revents().intersects(gone))
 }
 
 /// Takes from group and others what they may do in a directory of ours, which earlier

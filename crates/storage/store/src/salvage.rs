@@ -18,7 +18,7 @@ use std::path::Path;
 
 use super::claim::{self, Claim};
 use super::engine_log::{EnginePage, Leaf, Log};
-use super::lock::Lock;
+use super::lock::{self, Lock};
 use super::{
     OpenError, Options, Revision, Store, StoreError, TableId, backup, blob, chunks, directory,
     guarded, high_water_mark, log, record,
@@ -66,7 +66,7 @@ pub fn salvage(
     progress: impl FnMut(u64),
 ) -> Result<Saved, StoreError> {
     // One that cannot be written to has nobody who writes to it.
-    let _lock = match Lock::take(from) {
+    let _lock = match Lock::take(from, lock::DEFAULT_TIMEOUT) {
         Err(OpenError::Io { .. }) => None,
         lock => Some(lock?),
     };
