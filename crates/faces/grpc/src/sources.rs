@@ -58,26 +58,14 @@ impl Sources {
 }
 
 fn kind(kind: v1::SourceKind) -> Option<SourceKind> {
-    Some(match kind {
-        v1::SourceKind::Unspecified => return None,
-        v1::SourceKind::Directory => SourceKind::Directory,
-        v1::SourceKind::Git => SourceKind::Git,
-        v1::SourceKind::Github => SourceKind::Github,
-        v1::SourceKind::WellKnown => SourceKind::WellKnown,
-        v1::SourceKind::Clawhub => SourceKind::Clawhub,
-        v1::SourceKind::Repertoire => SourceKind::Repertoire,
-    })
+    let mut all = SourceKind::ALL.iter().copied();
+    all.find(|known| kind_on_wire(*known) == kind)
 }
 
+/// Both have the same names; a test compares them.
 fn kind_on_wire(kind: SourceKind) -> v1::SourceKind {
-    match kind {
-        SourceKind::Directory => v1::SourceKind::Directory,
-        SourceKind::Git => v1::SourceKind::Git,
-        SourceKind::Github => v1::SourceKind::Github,
-        SourceKind::WellKnown => v1::SourceKind::WellKnown,
-        SourceKind::Clawhub => v1::SourceKind::Clawhub,
-        SourceKind::Repertoire => v1::SourceKind::Repertoire,
-    }
+    let name = format!("SOURCE_KIND_{}", kind.name().to_ascii_uppercase());
+    v1::SourceKind::from_str_name(&name).unwrap_or_default()
 }
 
 fn credential(
@@ -307,5 +295,15 @@ mod tests {
         };
         assert_eq!(shown("Apache-2.0"), expected);
         assert_eq!(shown("").github_license, "MIT");
+    }
+
+    #[test]
+    fn the_contract_and_the_engine_name_the_same_kinds_of_sources() {
+        for known in SourceKind::ALL {
+            assert_eq!(kind(kind_on_wire(known)), Some(known));
+        }
+        let numbers = (0..).map_while(|number| v1::SourceKind::try_from(number).ok());
+        let unknown: Vec<_> = numbers.filter(|it| kind(*it).is_none()).collect();
+        assert_eq!(unknown, [v1::SourceKind::Unspecified]);
     }
 }
