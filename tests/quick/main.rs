@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod additions;
 mod golden;
 mod words;
 mod workspace;
