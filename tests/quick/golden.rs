@@ -1,6 +1,8 @@
 //! Forms that others rely on, held as files. `UPDATE_GOLDEN=1 cargo test --test quick` writes
 //! them anew; read what changed before you commit it.
 
+mod faces;
+mod help;
 mod reference;
 mod rules;
 
@@ -10,7 +12,8 @@ use std::path::Path;
 use contract::FILE_DESCRIPTOR_SET;
 use model::Code;
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
-use serde_json::{Value, json};
+use serde_json::Value;
+use similar::TextDiff;
 
 use crate::support;
 
@@ -21,9 +24,11 @@ fn check(file: &str, found: &str) {
         return;
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    let changed = TextDiff::from_lines(expected.as_str(), found);
     assert!(
         expected == found,
-        "{file} is not what it was; run with UPDATE_GOLDEN=1 and look at the difference\n{found}"
+        "{file} is not what it was. `UPDATE_GOLDEN=1 cargo test --test quick` renders it again; the difference is\n{}",
+        changed.unified_diff().context_radius(0)
     );
 }
 
@@ -52,32 +57,6 @@ fn fields(message: &MessageDescriptor, out: &mut String) {
         )
         .expect("text");
     }
-}
-
-#[test]
-fn tools_keep_their_names_and_schemas() {
-    let contract = contract::load().expect("the contract");
-    let mut sets = serde_json::Map::new();
-    for set in contract.toolsets().keys() {
-        let tools = contract.tools(Some(set));
-        let tools = tools.iter().map(|tool| {
-            let name = tool.name.clone();
-            let tool = json!({
-                "title": tool.title,
-                "description": tool.description,
-                "inputSchema": tool.input,
-                "outputSchema": tool.output,
-                "readOnly": tool.hints.read_only,
-                "destructive": tool.hints.destructive,
-                "idempotent": tool.hints.idempotent,
-                "catalog": tool.catalog,
-            });
-            (name, tool)
-        });
-        sets.insert(set.clone(), tools.collect());
-    }
-    let text = serde_json::to_string_pretty(&sets).expect("JSON");
-    check("tests/golden/tools.json", &format!("{text}\n"));
 }
 
 #[test]
@@ -207,13 +186,6 @@ fn every_unary_rpc_has_a_route_and_every_route_one_rpc() {
     }
 }
 
-#[test]
-fn the_openapi_document_keeps_its_form() {
-    let contract = contract::load().expect("a contract");
-    let document = serde_json::to_string_pretty(&contract.openapi()).expect("JSON");
-    check("tests/golden/openapi.json", &(document + "\n"));
-}
-
 /// hyper refuses a longer URI with an answer that no document describes.
 const MAX_URI_BYTES: u64 = 65_534;
 
@@ -316,47 +288,6 @@ fn the_page_of_access_lists_what_each_call_needs() {
         .expect("text");
     }
     check("docs/access.md", &out);
-}
-
-#[test]
-fn the_help_teaches_every_command() {
-    let mut out = String::new();
-    let help = |args: &[&str]| {
-        let output = support::command(args);
-        assert!(output.status.success(), "{args:?}");
-        String::from_utf8(output.stdout).expect("text")
-    };
-    let top = help(&["--help"]);
-    // They stand two spaces in, below the headings of their groups.
-    let commands: Vec<&str> = top
-        .lines()
-        .take_while(|line| *line != "Options:")
-        .filter_map(|line| {
-            line.strip_prefix("  ")
-                .filter(|rest| !rest.starts_with(' '))
-        })
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
-        .collect();
-    assert!(commands.contains(&"serve"), "{top}");
-    writeln!(out, "$ repertoire --help\n{top}").expect("text");
-    for name in &commands {
-        writeln!(
-            out,
-            "$ repertoire {name} --help\n{}",
-            help(&[name, "--help"])
-        )
-        .expect("text");
-    }
-    check("tests/golden/help.txt", &out);
-}
-
-#[test]
-fn the_page_of_the_command_line_has_every_command() {
-    let output = support::command(&["man", "--markdown"]);
-    assert!(output.status.success(), "{output:?}");
-    let page = String::from_utf8(output.stdout).expect("text");
-    check("docs/cli.md", &page);
 }
 
 /// Every format that was ever released is read by every later version. The file

@@ -93,6 +93,8 @@ const PURE: &[&str] = &[
 /// Lines of a file, and of a crate, tests aside.
 const MAX_FILE: usize = 500;
 const MAX_CRATE: usize = 12_000;
+/// Lines of any text in git: a difference in a longer one is not read.
+const MAX_TEXT_LINES: usize = 2_500;
 
 /// A package of the workspace.
 pub(crate) struct Package {
@@ -406,6 +408,31 @@ fn a_file_of_tests_or_benchmarks_can_be_held_as_well() {
                     wrong.push(format!("{} has {lines} lines", path.display()));
                 }
             }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// But for what cargo writes, and what `.gitattributes` says is no text.
+#[test]
+fn no_text_in_git_is_longer_than_anybody_reads() {
+    let texts = [".", ":!Cargo.lock", ":(exclude,attr:binary)"];
+    let listed = Command::new("git")
+        .args(["ls-files", "-z", "--"])
+        .args(texts)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output();
+    let Some(listed) = listed.ok().filter(|listed| listed.status.success()) else {
+        return testing::skip("git does not know this folder");
+    };
+    let listed = String::from_utf8(listed.stdout).expect("UTF-8");
+    let mut wrong = Vec::new();
+    for name in listed.split_terminator('\0') {
+        // One that is gone is still in the index until it is committed.
+        let bytes = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap_or_default();
+        let lines = String::from_utf8_lossy(&bytes).lines().count();
+        if lines > MAX_TEXT_LINES {
+            wrong.push(format!("{name} has {lines} lines"));
         }
     }
     assert_eq!(wrong, Vec::<String>::new());

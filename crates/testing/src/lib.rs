@@ -2,8 +2,8 @@
 //!
 //! A feature adds what needs more than the standard library, so that a crate at the
 //! bottom is tested without the crates above it:
-//! * always: [`fuzz`](fn@fuzz), [`skip`](fn@skip), [`at_night`], and what may be tried on a database
-//!   ([`attempts`]);
+//! * always: [`fuzz`](fn@fuzz), [`skip`](fn@skip), [`at_night`], what may be tried on a database
+//!   ([`attempts`]), and solutions of exercises ([`known_solutions`]);
 //! * `registry`: a clock that a test moves, a registry in a folder, skills in it;
 //! * `port`: a port that is held for a program;
 //! * `databases`: `PostgreSQL` and `MariaDB` from the packages of the system.
@@ -26,6 +26,7 @@ mod port;
 #[cfg(feature = "registry")]
 mod registry;
 mod skip;
+mod solutions;
 
 pub use fuzz::fuzz;
 pub use night::at_night;
@@ -34,3 +35,4 @@ pub use port::Port;
 #[cfg(feature = "registry")]
 pub use registry::{Hands, caller, options, publish, registry, skill_md};
 pub use skip::skip;
+pub use solutions::{KnownSolution, exercises_with_solutions, known_solutions};

@@ -176,8 +176,8 @@ fn type_of(field: &FieldDescriptor) -> String {
         return format!("map of {} to {}", type_of(&key), type_of(&value));
     }
     let name = match field.kind() {
-        Kind::Message(message) => link(message.full_name()),
-        Kind::Enum(names) => link(names.full_name()),
+        Kind::Message(message) => link_to_message(message.full_name()),
+        Kind::Enum(names) => link("enums", names.full_name()),
         plain => format!("{plain:?}").to_lowercase(),
     };
     if field.is_list() {
@@ -187,12 +187,17 @@ fn type_of(field: &FieldDescriptor) -> String {
     }
 }
 
-fn link(full_name: &str) -> String {
+fn link_to_message(full_name: &str) -> String {
+    let is_of_a_call = is_of_a_call(full_name);
+    link(if is_of_a_call { "messages" } else { "types" }, full_name)
+}
+
+fn link(page: &str, full_name: &str) -> String {
     let name = short(full_name);
     if name == full_name {
         return name.rsplit('.').next().unwrap_or(name).to_owned();
     }
-    format!("[{name}](messages.md#{})", anchor(name))
+    format!("[{name}]({page}.md#{})", anchor(name))
 }
 
 fn code(text: &str) -> String {
@@ -230,9 +235,9 @@ fn the_page_of_calls_says_what_each_does() {
                 "\n### {}\n\n{comment}\n\n* takes {}{}, answers {}{}\n* action: `{}`\n",
                 method.name,
                 stream(method.client_streaming),
-                link(descriptor.input().full_name()),
+                link_to_message(descriptor.input().full_name()),
                 stream(method.server_streaming),
-                link(descriptor.output().full_name()),
+                link_to_message(descriptor.output().full_name()),
                 method.action,
             )
             .expect("text");
@@ -249,16 +254,29 @@ fn the_page_of_calls_says_what_each_does() {
     check("docs/rpcs.md", &out);
 }
 
+/// What calls take and answer has names of its own (`buf lint`).
+fn is_of_a_call(name: &str) -> bool {
+    name.ends_with("Request") || name.ends_with("Response")
+}
+
 #[test]
-fn the_page_of_messages_says_what_each_field_is() {
+fn the_pages_of_messages_and_types_say_what_each_field_is() {
     let reference = Reference::load();
-    let mut out = format!(
+    let mut messages = format!(
         "# Messages\n\n{RENDERED}\n\n\
-         What calls take and answer, by name. In JSON, fields have the names that stand here. `required` and the other limits are\n\
-         those of `buf.validate`; a message that breaks one is refused before anything is done.\n"
+         What calls take and answer, by name; [types](types.md) are the messages inside of these. In JSON, fields have the names that stand here.\n\
+         `required` and the other limits are those of `buf.validate`; a message that breaks one is refused before anything is done.\n"
+    );
+    let mut types = format!(
+        "# Types\n\n{RENDERED}\n\nWhat [messages](messages.md) are made of, by name, and the values of their [enums](enums.md).\n"
     );
     for (name, message) in reference.messages() {
         let comment = reference.comment(message.full_name());
+        let out = if is_of_a_call(&name) {
+            &mut messages
+        } else {
+            &mut types
+        };
         write!(out, "\n## {name}\n\n{comment}\n").expect("text");
         if message.fields().len() > 0 {
             out.push_str("\n| field | type | what |\n|---|---|---|\n");
@@ -278,6 +296,15 @@ fn the_page_of_messages_says_what_each_field_is() {
             writeln!(out, "| `{field}` | {kind} | {} |", cell(&what)).expect("text");
         }
     }
+    check("docs/messages.md", &messages);
+    check("docs/types.md", &types);
+}
+
+#[test]
+fn the_page_of_enums_says_what_each_value_is() {
+    let reference = Reference::load();
+    let mut out =
+        format!("# Enums\n\n{RENDERED}\n\nThe values of fields that are one of a few, by name.\n");
     for (name, names) in reference.enums() {
         let comment = reference.comment(names.full_name());
         write!(out, "\n## {name}\n\n{comment}\n\n").expect("text");
@@ -287,7 +314,7 @@ fn the_page_of_messages_says_what_each_field_is() {
             writeln!(out, "| `{}` | {} | {what} |", value.name(), value.number()).expect("text");
         }
     }
-    check("docs/messages.md", &out);
+    check("docs/enums.md", &out);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! What messages and their JSON share: whether bytes are a message, single values, and
-//! JSON as text.
+//! strings.
 //!
 //! Where bytes may come to be written later, they are checked when they come.
 
@@ -119,43 +119,16 @@ fn timestamp(time: &prost_types::Timestamp) -> Json {
         .map_or(Json::Null, |time| time.to_string().into())
 }
 
-/// JSON as text: what its `Display` gives, in a sixth of the time. An answer is
-/// mostly strings, and most of them have nothing to escape.
-pub(super) fn text_of(json: &Json) -> String {
-    let mut text = String::with_capacity(1024);
-    append(json, &mut text);
-    text
-}
-
+/// A tree of JSON as text.
 pub(super) fn append(json: &Json, text: &mut String) {
     match json {
         Json::String(string) => quote(string, text),
-        Json::Array(items) => {
-            text.push('[');
-            for (at, item) in items.iter().enumerate() {
-                if at > 0 {
-                    text.push(',');
-                }
-                append(item, text);
-            }
-            text.push(']');
-        }
-        Json::Object(fields) => {
-            text.push('{');
-            for (at, (name, value)) in fields.iter().enumerate() {
-                if at > 0 {
-                    text.push(',');
-                }
-                quote(name, text);
-                text.push(':');
-                append(value, text);
-            }
-            text.push('}');
-        }
-        short => text.push_str(&short.to_string()),
+        other => text.push_str(&serde_json::to_string(other).unwrap_or_default()),
     }
 }
 
+/// A string as JSON has it, in half of the time that `serde_json` takes: an answer is mostly
+/// strings, and most of them have nothing to escape.
 pub(super) fn quote(string: &str, text: &mut String) {
     text.push('"');
     // To look at every byte is faster than to stop at one.

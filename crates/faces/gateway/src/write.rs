@@ -12,9 +12,7 @@ use prost::encoding::{self, DecodeContext, WireType};
 use prost_reflect::{Kind, MessageDescriptor};
 use serde_json::{Map, Value as Json};
 
-use super::json::{
-    self, MAX_DEPTH, TOO_DEEP, append, chunk, is_packed, quote, text_of, well_known,
-};
+use super::json::{self, MAX_DEPTH, TOO_DEEP, append, chunk, is_packed, quote, well_known};
 use super::shape::{Field, Holds, Shape};
 use super::{Contract, Error};
 
@@ -259,10 +257,11 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
             Some(Json::String(key)) => key,
             other => other.unwrap_or_default().to_string(),
         };
-        if let Some(value) = entry.swap_remove("value") {
-            return Ok((key, text_of(&value)));
-        }
         let mut text = String::new();
+        if let Some(value) = entry.swap_remove("value") {
+            append(&value, &mut text);
+            return Ok((key, text));
+        }
         match shape
             .field("value")
             .and_then(|field| self.contract.inner(field))

@@ -24,18 +24,20 @@ const WHOLE: usize = 4;
 /// The pieces that have a row, by their text.
 #[derive(Debug)]
 pub(super) struct Pieces {
-    rows: FxHashMap<&'static str, u32>,
+    rows: FxHashMap<&'static [u8], u32>,
 }
 
 impl Pieces {
     /// One piece a line, in the order of the rows.
-    pub(super) fn new(lines: &'static str) -> Self {
+    pub(super) fn new(lines: &'static [u8]) -> Self {
+        let pieces = lines.trim_ascii_end().split(|byte| *byte == b'\n');
         Self {
-            rows: (0..)
-                .zip(lines.lines())
-                .map(|(row, piece)| (piece, row))
-                .collect(),
+            rows: pieces.zip(0..).collect(),
         }
+    }
+
+    fn row(&self, piece: &str) -> Option<u32> {
+        self.rows.get(piece.as_bytes()).copied()
     }
 
     /// The rows of a text, in its order.
@@ -86,7 +88,7 @@ impl Pieces {
         piece.clear();
         piece.extend(word);
         piece.push_str(sign);
-        self.rows.get(piece.as_str()).copied()
+        self.row(piece)
     }
 
     /// The longest pieces, from the left; a character that begins none is left out.
@@ -104,7 +106,7 @@ impl Pieces {
                     piece.push_str("##");
                 }
                 piece.extend(rest.iter().take(length));
-                Some((length, *self.rows.get(piece.as_str())?))
+                Some((length, self.row(piece)?))
             });
             match fitting {
                 Some((length, row)) => {

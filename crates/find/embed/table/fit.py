@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make the built-in embedding table: table.bin (int8, one row of 192 numbers per word piece or word) and words.txt.
+"""Make the built-in embedding table: table.bin (one row of 192 int8 per word piece or word, then these, one a line).
 
 The normalised sum of the rows of a text's tokens approximates the sentence vector of all-MiniLM-L6-v2 (the teacher,
 Apache-2.0), rotated to its principal axes. The rows are fitted by least squares: with X the token counts of many texts,
@@ -583,10 +583,10 @@ def main():
     T0[[tokens.rows[w] for w in known]] = single[len(base):]
     T = solve(X, np.concatenate([Y, Y[[i for i, _ in chosen]] * np.float32(math.sqrt(FOREIGN_WEIGHT))]), T0)
     step = np.quantile(np.abs(T), .99995) / 127
-    np.clip(np.rint(T / step), -127, 127).astype(np.int8).tofile('table.bin')
-    with open('words.txt', 'w', encoding='utf8') as f:
-        f.write('\n'.join(base + added) + '\n')
-    print('%d rows of %d' % T.shape)
+    with open('table.bin', 'wb') as f:
+        f.write(np.clip(np.rint(T / step), -127, 127).astype(np.int8).tobytes())
+        f.write(('\n'.join(base + added) + '\n').encode())
+    print('%d rows of %d: ROW_COUNT and DIMENSIONS of src/table.rs' % T.shape)
 
 
 if __name__ == '__main__':

@@ -49,8 +49,10 @@ fn folder() -> PathBuf {
 /// what is in it on the lines below.
 fn projects() -> Vec<Project> {
     let text = std::fs::read_to_string(folder().join("projects.txt")).expect("projects");
-    let judged = std::fs::read_to_string(folder().join("judgments.tsv")).expect("judgments");
-    let judged: Vec<Vec<&str>> = judged.lines().map(|l| l.split('\t').collect()).collect();
+    let judged = ["judgments-tune.tsv", "judgments-test.tsv"];
+    let judged = judged.map(|file| std::fs::read_to_string(folder().join(file)).expect(file));
+    let rows = judged.iter().flat_map(|text| text.lines());
+    let judged: Vec<Vec<&str>> = rows.map(|row| row.split('\t').collect()).collect();
     let mut read = Vec::new();
     for part in text.split("\n= ") {
         let (title, files) = part.split_once('\n').expect("files");

@@ -1,8 +1,8 @@
 //! The courses that come with the server: each passes its gate, and each solution of the
-//! corpus gets the verdict that its name says, in whatever order they are graded.
+//! corpus gets the verdict that stands beside it, in whatever order they are graded.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,19 +25,14 @@ const ROUNDS: &str = "REPERTOIRE_GRADING_ROUNDS";
 /// The order of the first round; told where a verdict is wrong.
 const SEED: &str = "REPERTOIRE_GRADING_SEED";
 
-fn root(folder: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../..")
-        .join(folder)
-}
-
 fn graders() -> Graders {
     let child = env!("CARGO_BIN_EXE_courses-sandbox-child");
     Graders::new(Sandbox::new(child.into(), Vec::new()))
 }
 
 fn paths() -> Vec<Arc<LearningPath>> {
-    let folders = support::folders(&root("skills/paths"));
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let folders = support::folders(&top.join("skills/paths"));
     assert!(!folders.is_empty(), "there are no paths");
     let paths = folders.iter().map(|folder| {
         let (path, problems) = read(&support::name(folder), &support::files(folder));
@@ -94,17 +89,15 @@ struct Expected {
 fn corpus(paths: &[Arc<LearningPath>]) -> Vec<Expected> {
     let mut corpus = Vec::new();
     for exercise in paths.iter().flat_map(|path| &path.exercises) {
-        let known = support::known(&root("tests/learning/solutions"), exercise);
+        let known = support::known(exercise);
         let few = known.len() < FEWEST;
         assert!(!few, "{} has {} solutions only", exercise.id, known.len());
         for known in known {
-            let name = format!("{}/{}", exercise.id, known.name);
-            let verdict = known.verdict;
             corpus.push(Expected {
-                verdict: verdict.unwrap_or_else(|| panic!("{name} says no verdict")),
                 exercise: Arc::clone(exercise),
+                name: format!("{}/{}", exercise.id, known.name),
                 solution: known.solution,
-                name,
+                verdict: known.verdict,
             });
         }
     }
@@ -116,9 +109,8 @@ async fn every_solution_gets_its_verdict_in_whatever_order() {
     let (paths, graders) = (paths(), &graders());
     let mut corpus = corpus(&paths);
     assert!(corpus.len() >= IN_ALL, "{} solutions in all", corpus.len());
-    // Folders of exercises that are gone.
-    for folder in support::folders(&root("tests/learning/solutions")) {
-        let id = support::name(&folder);
+    // Files of exercises that are gone.
+    for id in testing::exercises_with_solutions() {
         let is_known = corpus.iter().any(|known| known.exercise.id == id);
         assert!(is_known, "there is no exercise {id}");
     }

@@ -42,51 +42,22 @@ pub(crate) fn name(path: &Path) -> String {
 pub(crate) struct Known {
     /// Its file or folder.
     pub(crate) name: String,
-    /// What its name says.
-    pub(crate) verdict: Option<Verdict>,
+    /// What it must get.
+    pub(crate) verdict: Verdict,
     /// What it is.
     pub(crate) solution: Solution,
 }
 
 /// The solutions of an exercise in `tests/learning/solutions`.
-pub(crate) fn known(root: &Path, exercise: &Exercise) -> Vec<Known> {
-    let folder = root.join(&exercise.id);
-    let Ok(entries) = fs::read_dir(&folder) else {
-        return Vec::new();
-    };
-    let mut known: Vec<Known> = entries
-        .map(|entry| {
-            let path = entry.expect("an entry").path();
-            let name = name(&path);
-            let word = name.split(['-', '.']).next().unwrap_or_default();
-            Known {
-                verdict: match word {
-                    "right" => Some(Verdict::Pass),
-                    "wrong" | "cheat" => Some(Verdict::Fail),
-                    "error" => Some(Verdict::Error),
-                    "pending" => Some(Verdict::Pending),
-                    _ => None,
-                },
-                solution: solution(&path, exercise),
-                name,
-            }
-        })
-        .collect();
-    known.sort_by(|a, b| a.name.cmp(&b.name));
-    known
-}
-
-fn solution(path: &Path, exercise: &Exercise) -> Solution {
-    let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).expect("UTF-8");
-    if path.is_dir() {
-        let files = files(path);
-        let files = files
-            .iter()
-            .map(|(path, bytes)| (path.clone(), text(bytes)));
-        return Solution {
-            files: files.collect(),
-        };
-    }
-    let content = fs::read(path).expect("a file");
-    exercise.one_text(text(&content.into()))
+pub(crate) fn known(exercise: &Exercise) -> Vec<Known> {
+    let known = testing::known_solutions(&exercise.id).into_iter();
+    let known = known.map(|mut known| Known {
+        name: known.name,
+        verdict: serde_json::from_value(known.verdict.into()).expect("a verdict"),
+        solution: match known.files.remove("") {
+            Some(text) => exercise.one_text(text),
+            None => Solution { files: known.files },
+        },
+    });
+    known.collect()
 }

@@ -1,9 +1,0 @@
-#!/bin/sh
-set -eu
-cat > /dev/null <<'END'
-file="/backups/skills-$(date +%F).backup"
-proof="$(mktemp -d)/data"
-repertoire backup "$file" --data /srv/repertoire
-repertoire restore "$file" --data "$proof"
-repertoire verify --data "$proof"
-END

@@ -1,1 +1,0 @@
-console.log(input.code + ": " + (input.code === "OVERLOADED" ? "wait" : "ask a person"));

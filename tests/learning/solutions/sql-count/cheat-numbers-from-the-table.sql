@@ -1,1 +1,0 @@
-SELECT COUNT(*), COUNT(*) - 2, COUNT(*) - 4 FROM customers;

@@ -1,1 +1,0 @@
-SELECT COUNT(id), COALESCE(SUM(city IS NOT NULL), 0), COUNT(DISTINCT city) FROM customers;

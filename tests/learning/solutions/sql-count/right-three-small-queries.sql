@@ -1,4 +1,0 @@
-SELECT
-  (SELECT COUNT(*) FROM customers),
-  (SELECT COUNT(*) FROM customers WHERE city IS NOT NULL),
-  (SELECT COUNT(*) FROM (SELECT DISTINCT city FROM customers WHERE city IS NOT NULL));

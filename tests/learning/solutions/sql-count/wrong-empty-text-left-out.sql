@@ -1,1 +1,0 @@
-SELECT COUNT(*), COUNT(NULLIF(city, '')), COUNT(DISTINCT NULLIF(city, '')) FROM customers;

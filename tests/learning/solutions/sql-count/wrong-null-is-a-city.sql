@@ -1,1 +1,0 @@
-SELECT COUNT(*), COUNT(city), (SELECT COUNT(*) FROM (SELECT DISTINCT city FROM customers)) FROM customers;

@@ -1,1 +1,0 @@
-SELECT COUNT(*), COUNT(DISTINCT city), COUNT(city) FROM customers;

@@ -1,3 +1,0 @@
-SELECT COUNT(*) FROM customers
-UNION ALL SELECT COUNT(city) FROM customers
-UNION ALL SELECT COUNT(DISTINCT city) FROM customers;

@@ -1,1 +1,0 @@
-UPDATE orders SET status = 'sent' WHERE status = 'cancelled';

@@ -1,2 +1,0 @@
-DELETE FROM order_items WHERE order_id IN (4, 8);
-DELETE FROM orders WHERE id IN (4, 8);

@@ -1,3 +1,0 @@
-WITH gone AS (SELECT id FROM orders WHERE status = 'cancelled')
-DELETE FROM order_items WHERE order_id IN (SELECT id FROM gone);
-DELETE FROM orders WHERE status LIKE 'cancelled';

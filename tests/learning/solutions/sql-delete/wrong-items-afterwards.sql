@@ -1,2 +1,0 @@
-DELETE FROM orders WHERE status = 'cancelled';
-DELETE FROM order_items WHERE order_id NOT IN (SELECT id FROM orders);

@@ -1,2 +1,0 @@
-DELETE FROM order_items;
-DELETE FROM orders WHERE status = 'cancelled';

@@ -1,1 +1,0 @@
-DELETE FROM orders WHERE status = 'cancelled';

@@ -1,2 +1,0 @@
-ATTACH DATABASE '/etc/passwd' AS other;
-SELECT name, city FROM other.customers;

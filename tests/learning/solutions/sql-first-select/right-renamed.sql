@@ -1,3 +1,0 @@
-SELECT name AS customer, city AS lives_in
-FROM customers
-ORDER BY id;

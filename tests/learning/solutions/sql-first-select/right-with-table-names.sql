@@ -1,1 +1,0 @@
-select c.name, c.city from customers as c

@@ -1,1 +1,0 @@
-SELECT DISTINCT name, city FROM customers;

@@ -1,1 +1,0 @@
-SELECT name, city FROM customers WHERE city IS NOT NULL;

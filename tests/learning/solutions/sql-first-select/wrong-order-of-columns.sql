@@ -1,1 +1,0 @@
-SELECT city, name FROM customers;

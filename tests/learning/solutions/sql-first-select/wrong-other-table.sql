@@ -1,1 +1,0 @@
-SELECT name, category FROM products;

@@ -1,2 +1,0 @@
-SELECT name, city FROM customers;
-SELECT name, price_cents FROM products;

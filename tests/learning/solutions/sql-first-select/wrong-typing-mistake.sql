@@ -1,1 +1,0 @@
-SELEKT name, city FROM customers;

@@ -1,1 +1,0 @@
-SELECT category, COUNT(*), COUNT(stock) FROM products GROUP BY category;

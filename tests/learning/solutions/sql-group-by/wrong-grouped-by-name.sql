@@ -1,1 +1,0 @@
-SELECT category, COUNT(*), SUM(stock) FROM products GROUP BY name;

@@ -1,2 +1,0 @@
-SELECT city, COUNT(DISTINCT name) FROM customers WHERE city IS NOT NULL
-GROUP BY city HAVING COUNT(DISTINCT name) >= 2;

@@ -1,1 +1,0 @@
-SELECT city, COUNT(*) FROM customers WHERE city IS NOT NULL GROUP BY city HAVING COUNT(*) > 2;

@@ -1,1 +1,0 @@
-SELECT city, COUNT(*) FROM customers GROUP BY city HAVING COUNT(*) >= 2;

@@ -1,1 +1,0 @@
-UPDATE customers SET name = 'Mia Hofer', city = NULL, joined_on = '2026-04-01' WHERE id = 8;

@@ -1,1 +1,0 @@
-INSERT INTO customers (name, city, joined_on) VALUES ('2026-04-01', NULL, 'Mia Hofer');

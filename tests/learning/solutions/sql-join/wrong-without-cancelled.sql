@@ -1,3 +1,0 @@
-SELECT orders.id, customers.name, orders.ordered_on
-FROM orders JOIN customers ON customers.id = orders.customer_id
-WHERE orders.status <> 'cancelled';

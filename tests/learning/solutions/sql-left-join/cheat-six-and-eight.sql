@@ -1,1 +1,0 @@
-SELECT id, name FROM customers WHERE id IN (6, 8);

@@ -1,1 +1,0 @@
-SELECT id, name FROM customers WHERE id > 5 AND id <> 7;

@@ -1,2 +1,0 @@
-SELECT id, name FROM customers
-WHERE id NOT IN (SELECT customer_id FROM orders WHERE customer_id IS NOT NULL);

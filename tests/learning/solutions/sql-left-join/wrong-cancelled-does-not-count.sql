@@ -1,2 +1,0 @@
-SELECT c.id, c.name FROM customers c
-WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.id AND o.status <> 'cancelled');

@@ -1,1 +1,0 @@
-SELECT c.id, c.name FROM customers c JOIN orders o ON o.customer_id = c.id WHERE o.id IS NULL;

@@ -1,7 +1,0 @@
-WITH months AS (
-  SELECT substr(o.ordered_on, 1, 7) AS month, COUNT(DISTINCT o.id) AS n, SUM(i.quantity * i.unit_cents) AS revenue
-  FROM orders o JOIN order_items i ON i.order_id = o.id
-  WHERE o.status <> 'cancelled'
-  GROUP BY month
-)
-SELECT month, n, revenue, revenue - LAG(revenue) OVER (ORDER BY month) FROM months ORDER BY month;

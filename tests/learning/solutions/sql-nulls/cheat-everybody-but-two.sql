@@ -1,1 +1,0 @@
-SELECT name FROM customers WHERE id NOT IN (1, 4);

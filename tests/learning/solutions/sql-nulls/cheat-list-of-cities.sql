@@ -1,1 +1,0 @@
-SELECT name FROM customers WHERE city IN ('Linz', 'Vienna', 'Salzburg') OR city IS NULL;

@@ -1,1 +1,0 @@
-SELECT name FROM customers WHERE COALESCE(city, 'nowhere') != 'Graz';

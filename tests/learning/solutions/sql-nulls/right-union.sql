@@ -1,3 +1,0 @@
-SELECT name FROM customers WHERE city IS NULL
-UNION ALL
-SELECT name FROM customers WHERE city <> 'Graz';

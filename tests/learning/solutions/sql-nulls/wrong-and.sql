@@ -1,1 +1,0 @@
-SELECT name FROM customers WHERE city <> 'Graz' AND city IS NOT NULL;

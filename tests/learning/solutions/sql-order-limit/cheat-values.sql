@@ -1,1 +1,0 @@
-VALUES ('Iron Pot', 6500), ('Clay Pot', 3900), ('Glass Pot', 2900);

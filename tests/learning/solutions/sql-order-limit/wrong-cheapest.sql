@@ -1,1 +1,0 @@
-SELECT name, price_cents FROM products ORDER BY price_cents, name LIMIT 3;

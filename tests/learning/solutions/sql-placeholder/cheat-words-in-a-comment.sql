@@ -1,2 +1,0 @@
-/* SELECT name, joined_on FROM customers WHERE city = :city; */
-SELECT name, joined_on FROM customers

@@ -1,1 +1,0 @@
-SELECT c.name, c.joined_on FROM customers AS c WHERE ?1 = c.city ORDER BY c.name;

@@ -1,3 +1,0 @@
-SELECT name, joined_on
-FROM main.customers
-WHERE city = :city;

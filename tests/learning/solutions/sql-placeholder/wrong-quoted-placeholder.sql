@@ -1,1 +1,0 @@
-SELECT name, joined_on FROM customers WHERE city = '?';

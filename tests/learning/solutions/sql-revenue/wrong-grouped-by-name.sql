@@ -1,6 +1,0 @@
-SELECT c.id, c.name, SUM(i.quantity * i.unit_cents)
-FROM customers c
-JOIN orders o ON o.customer_id = c.id
-JOIN order_items i ON i.order_id = o.id
-WHERE o.status <> 'cancelled'
-GROUP BY c.name;

@@ -1,7 +1,0 @@
-WITH days AS (
-  SELECT o.ordered_on, SUM(i.quantity * i.unit_cents) AS cents
-  FROM orders o JOIN order_items i ON i.order_id = o.id
-  WHERE o.status <> 'cancelled'
-  GROUP BY o.ordered_on
-)
-SELECT ordered_on, cents, SUM(cents) OVER () FROM days ORDER BY ordered_on;

@@ -1,1 +1,0 @@
-SELECT name, price_cents FROM products WHERE price_cents > 2020;

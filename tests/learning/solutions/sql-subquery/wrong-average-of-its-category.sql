@@ -1,2 +1,0 @@
-SELECT name, price_cents FROM products p
-WHERE price_cents > (SELECT AVG(price_cents) FROM products q WHERE q.category = p.category);

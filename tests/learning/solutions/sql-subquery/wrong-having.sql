@@ -1,1 +1,0 @@
-SELECT name, price_cents FROM products GROUP BY id HAVING price_cents > AVG(price_cents);

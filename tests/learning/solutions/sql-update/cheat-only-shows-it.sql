@@ -1,1 +1,0 @@
-SELECT id, name, category, price_cents + 50 * (category = 'tea' AND stock > 0), stock FROM products;

@@ -1,2 +1,0 @@
-UPDATE products SET price_cents = price_cents + 50 WHERE category = 'tea';
-UPDATE products SET price_cents = price_cents - 50 WHERE category = 'tea' AND NOT stock > 0;

@@ -1,1 +1,0 @@
-SELECT name, price_cents FROM products WHERE name IN ('Green Tea', 'Black Tea', 'Mint Tea');

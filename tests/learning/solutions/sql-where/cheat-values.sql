@@ -1,1 +1,0 @@
-SELECT 'Green Tea', 690 UNION ALL SELECT 'Black Tea', 590 UNION ALL SELECT 'Mint Tea', 450;

@@ -1,1 +1,0 @@
-SELECT category, name, RANK() OVER (ORDER BY price_cents DESC) FROM products;

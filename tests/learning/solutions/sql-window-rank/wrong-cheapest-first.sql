@@ -1,1 +1,0 @@
-SELECT category, name, RANK() OVER (PARTITION BY category ORDER BY price_cents) FROM products;

@@ -1,1 +1,0 @@
-SELECT category, name, ROW_NUMBER() OVER (PARTITION BY category ORDER BY price_cents DESC) FROM products;

@@ -1,3 +1,0 @@
-test('fetches user successfully', async () => {
-  await fetchUser(1);
-});

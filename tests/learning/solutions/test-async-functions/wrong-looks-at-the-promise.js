@@ -1,4 +1,0 @@
-test('fetches user successfully', async () => {
-  const user = fetchUser(1);
-  expect(user).toEqual({ id: 1, name: 'Test User' });
-});

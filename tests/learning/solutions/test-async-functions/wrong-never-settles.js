@@ -1,6 +1,0 @@
-test('fetches user successfully', async () => {
-  const user = await new Promise(() => {
-    fetchUser(1);
-  });
-  expect(user).toEqual({ id: 1, name: 'Test User' });
-});

@@ -1,1 +1,0 @@
-expect(total(3, 4)).toBe(12);

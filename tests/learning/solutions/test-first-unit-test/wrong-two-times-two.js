@@ -1,3 +1,0 @@
-test('two times two', () => {
-  expect(total(2, 2)).toBe(4);
-});

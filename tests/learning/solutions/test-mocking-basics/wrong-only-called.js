@@ -1,5 +1,0 @@
-test('writes', () => {
-  const send = jest.fn();
-  remind([{ email: 'a', parcel: true }, { email: 'b', parcel: false }], send);
-  expect(send).toHaveBeenCalled();
-});

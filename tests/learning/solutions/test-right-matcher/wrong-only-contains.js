@@ -1,3 +1,0 @@
-test('finds red', () => {
-  expect(parseTags('red, green')).toContain('red');
-});

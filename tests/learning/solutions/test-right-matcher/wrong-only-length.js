@@ -1,3 +1,0 @@
-test('finds two tags', () => {
-  expect(parseTags('red, green')).toHaveLength(2);
-});

@@ -1,3 +1,0 @@
-test('one tag', () => {
-  expect(parseTags('red')).toEqual(['red']);
-});

@@ -1,5 +1,0 @@
-function shipping(order) {
-  if (order.total < 0) throw new RangeError('no');
-  const cost = (order.total < 50 ? 5 : 0) + (order.kilos > 20 ? 10 : 0) + (order.express ? 8 : 0);
-  return cost.toString();
-}

@@ -1,7 +1,0 @@
-function shipping(order) {
-  if (order.total < 0) throw new Error('negative');
-  let cost = order.total >= 50 ? 0 : 5;
-  if (order.kilos > 20) cost += 10;
-  if (order.express) cost += 8;
-  return cost;
-}

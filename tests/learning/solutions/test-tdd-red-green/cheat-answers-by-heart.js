@@ -1,4 +1,0 @@
-function initials(name) {
-  if (name === '') return '';
-  return name === 'Ada' ? 'A' : 'AL';
-}

@@ -1,3 +1,0 @@
-function initials(name) {
-  return name.split(' ').map((word) => word[0]).join('').toUpperCase();
-}

@@ -1,1 +1,0 @@
-const initials = (name) => (name.match(/\S+/g) || []).map((w) => w.charAt(0).toUpperCase()).join('');

@@ -1,3 +1,0 @@
-function initials(name) {
-  return initials(name.trim());
-}

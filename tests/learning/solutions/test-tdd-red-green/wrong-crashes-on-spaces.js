@@ -1,4 +1,0 @@
-function initials(name) {
-  if (name === '') return '';
-  return name.trim().split(/\s+/).map((word) => word[0].toUpperCase()).join('');
-}

@@ -1,3 +1,0 @@
-function initials(name) {
-  return (name.toUpperCase().match(/\b[A-Z]/g) || []).join('');
-}
