@@ -187,7 +187,7 @@ def held(scene):
     scene.serve()
     publish(scene.server, "local/global/setup", {"SKILL.md": DANGEROUS})
     scene.run("show", "setup")
-    scene.run("approve", "setup", "1", "--reason", "Read it", "--server", scene.url)
+    scene.run("review", "approve", "setup", "1", "--reason", "Read it", "--server", scene.url)
 
 
 def withdrawn(scene):

@@ -253,9 +253,9 @@ fn a_skill_says_who_requires_it_and_so_does_taking_it_away() {
     assert!(listed.contains("\nlocal/global/disputes  "), "{listed}");
     assert!(listed.ends_with("\n1 skill\n"), "{listed}");
     let told = "it is required by local/global/disputes";
-    let blocked = said(&["block", "refunds", "--reason", "It lies."]);
+    let blocked = said(&["block", "add", "refunds", "--reason", "It lies."]);
     assert!(blocked.lines().any(|line| line == told), "{blocked}");
-    said(&["unblock", "refunds"]);
+    said(&["block", "remove", "refunds"]);
     let yanked = said(&["yank", "refunds", "1"]);
     assert!(yanked.lines().any(|line| line == told), "{yanked}");
     let deleted = said(&["delete", "local/global/refunds", "--yes"]);
@@ -273,7 +273,13 @@ fn copies_of_a_skill_are_listed_also_where_it_is_blocked() {
     for (folder, location) in [(&folder, "user"), (&folder, "project"), (&copy, "user")] {
         workspace.json(&["publish", folder, "--location", location]);
     }
-    let block = ["block", "local/project/refunds", "--reason", "It lies."];
+    let block = [
+        "block",
+        "add",
+        "local/project/refunds",
+        "--reason",
+        "It lies.",
+    ];
     let blocked = workspace.run(&[block.as_slice(), &["--format", "plain"]].concat());
     assert_eq!(
         String::from_utf8(blocked.stdout).expect("UTF-8"),

@@ -126,7 +126,7 @@ fn of_a_repository_that_changed_by_one_percent_one_percent_is_read_again() {
     workspace.git(&["commit", "-q", "--amend", "-m", "rewritten"]);
     let rewritten = workspace.json("data", &["sync"]);
     assert_eq!(rewritten["sources_synced"][0]["versions_held"], 1);
-    let held = workspace.json("data", &["held"]);
+    let held = workspace.json("data", &["review"]);
     let reason = held["held"][0]["hold"]["reason"]
         .as_str()
         .expect("a reason");

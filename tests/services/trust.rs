@@ -46,14 +46,14 @@ fn a_person_publishes_harm_looks_at_it_and_decides() {
     );
     assert_eq!(published["version"]["held"], true);
 
-    let (_, held) = run(&data, &["held"]);
+    let (_, held) = run(&data, &["review"]);
     assert_eq!(held["held_size"], 1);
     let entry = &held["held"][0];
     assert_eq!(
         (&entry["skill_id"], &entry["active_version"]),
         (&json!("local/global/refunds"), &json!(1))
     );
-    let (_, report) = run(&data, &["held", "refunds", "2"]);
+    let (_, report) = run(&data, &["review", "show", "refunds", "2"]);
     let worst = &report["report"]["findings"][0];
     assert_eq!(
         (
@@ -66,7 +66,10 @@ fn a_person_publishes_harm_looks_at_it_and_decides() {
     assert_eq!(report["changes"]["since_version"], 1);
 
     let reason = ["--reason", "It is our own address"];
-    let (code, rejected) = run(&data, &[&["reject", "refunds", "2"], &reason[..]].concat());
+    let (code, rejected) = run(
+        &data,
+        &[&["review", "reject", "refunds", "2"], &reason[..]].concat(),
+    );
     let why = "a reviewer rejected it: It is our own address";
     assert_eq!(
         (code, &rejected["version"]["hold_reason"]),
@@ -74,11 +77,14 @@ fn a_person_publishes_harm_looks_at_it_and_decides() {
     );
     let (code, _) = run(&data, &["read", "refunds", "run.sh"]);
     assert_eq!(code, 0, "the version before goes on serving");
-    let (code, approved) = run(&data, &[&["approve", "refunds", "2"], &reason[..]].concat());
+    let (code, approved) = run(
+        &data,
+        &[&["review", "approve", "refunds", "2"], &reason[..]].concat(),
+    );
     assert_eq!((code, &approved["active_version"]), (0, &json!(2)));
     let (_, shown) = run(&data, &["show", "refunds"]);
     assert_eq!(shown["skill"]["security_scan_status"], "failed");
-    let (_, held) = run(&data, &["held"]);
+    let (_, held) = run(&data, &["review"]);
     assert_eq!(held["held_size"], json!(0));
 }
 

@@ -1,13 +1,11 @@
 //! The command that shows the audit trail.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::connect::Client;
-use super::output::{BAD, Exit, FAINT, GOOD, Output, Style, Table, json_of, time};
+use super::connect::{Client, pages};
+use super::output::{BAD, Done, FAINT, GOOD, List, Output, Style, time};
 use ::audit::LEFT_OUT;
 use access::Action;
 use contract::{action_on_wire, v1};
@@ -65,6 +63,19 @@ fn moment(text: &str) -> Result<Timestamp, String> {
     read.ok_or_else(|| "write a day or a time, such as 2026-11-26T09:30:00Z".to_owned())
 }
 
+const EVENTS: List<v1::AuditEvent> = List::new(&[
+    ("no", |event| event.number.to_string()),
+    ("time", |event| time(event.at)),
+    ("caller", |event| event.principal.clone()),
+    ("what", what),
+    ("to", named),
+    ("outcome", |event| {
+        let style = style(event);
+        format!("{style}{}{style:#}", event.outcome)
+    }),
+    ("from", from),
+]);
+
 fn on_wire(time: Timestamp) -> prost_types::Timestamp {
     prost_types::Timestamp {
         seconds: time.as_second(),
@@ -106,7 +117,7 @@ fn style(event: &v1::AuditEvent) -> Style {
     }
 }
 
-pub(super) async fn audit(client: &mut Client, options: Audit, output: &Output) -> Exit {
+pub(super) async fn audit(client: &Client, options: Audit, output: &Output) -> Done {
     if options.follow {
         return follow(client, options, output).await;
     }
@@ -117,50 +128,36 @@ pub(super) async fn audit(client: &mut Client, options: Audit, output: &Output) 
     let mut request = v1::ListAuditEventsRequest {
         since: options.since.map(on_wire),
         until: options.until.map(on_wire),
-        kind: 0,
         principal: options.principal,
         rpc: options.rpc,
         action: options.action.map_or(0, |it| action_on_wire(it).into()),
         name: options.name,
         outcome: options.outcome,
-        page_size: 0,
-        page_token: String::new(),
+        ..Default::default()
     };
-    let mut rows = Table::new(&["no", "time", "caller", "what", "to", "outcome", "from"]);
-    loop {
+    let mut events = Vec::new();
+    pages(async |page_token| {
         request.page_size = i32::try_from(left.min(1000)).unwrap_or(1000);
-        let answer = client.audit().list_audit_events(request.clone()).await?;
-        let answer = answer.into_inner();
-        left -= answer.events.len().min(left);
-        for event in answer.events {
-            if output.is_json() {
-                output.json(&json_of("AuditEvent", &event)?.to_string())?;
-                continue;
-            }
-            let (what, from, style) = (what(&event), from(&event), style(&event));
-            let to = named(&event);
-            rows.add_row([
-                event.number.to_string(),
-                time(event.at),
-                event.principal,
-                what,
-                to,
-                format!("{style}{}{style:#}", event.outcome),
-                from,
-            ]);
+        request.page_token = page_token;
+        let page = client.audit().list_audit_events(request.clone()).await?;
+        let page = page.into_inner();
+        left -= page.events.len().min(left);
+        for event in page.events {
+            output.event(&event)?;
+            // What was written as it came is not kept.
+            events.extend(Some(event).filter(|_| !output.is_json()));
         }
-        if left == 0 || answer.next_page_token.is_empty() {
-            break;
-        }
-        request.page_token = answer.next_page_token;
-    }
-    if !output.is_json() {
-        output.table(&rows)?;
-    }
-    Ok(ExitCode::SUCCESS)
+        Ok(if left == 0 {
+            String::new()
+        } else {
+            page.next_page_token
+        })
+    })
+    .await?;
+    output.list(&EVENTS, &events)
 }
 
-async fn follow(client: &mut Client, options: Audit, output: &Output) -> Exit {
+async fn follow(client: &Client, options: Audit, output: &Output) -> Done {
     let request = v1::WatchAuditEventsRequest {
         after_number: options.after,
         principal: options.principal,
@@ -177,15 +174,12 @@ async fn follow(client: &mut Client, options: Audit, output: &Output) -> Exit {
     loop {
         let answer = tokio::select! {
             answer = answers.message() => answer?,
-            _ = tokio::signal::ctrl_c() => return Ok(ExitCode::SUCCESS),
+            _ = tokio::signal::ctrl_c() => return Ok(()),
         };
         let Some(event) = answer.map(|answer| answer.event.unwrap_or_default()) else {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(());
         };
-        if output.is_json() {
-            output.json(&json_of("AuditEvent", &event)?.to_string())?;
-            continue;
-        }
+        output.event(&event)?;
         let (at, what, from, style) = (time(event.at), what(&event), from(&event), style(&event));
         let (number, names) = (event.number, named(&event));
         let caller = event.principal;

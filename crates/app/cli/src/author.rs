@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Mutex;
 
 use clap::Args;
@@ -13,13 +12,13 @@ use super::folder;
 use super::folder::{Claim, Draft, Ids, NewError, Told};
 use super::import::{receive, request};
 use super::outcome::{Outcome, problems_json, report_checked};
-use super::output::{Exit, FAINT, Failed, GOOD, Output, note};
+use super::output::{Done, FAINT, Failed, GOOD, Output, note};
 use super::skill_args::Home;
 use contract::v1;
 use local::Saves;
 use model::Code;
 
-pub(super) const DEV_HELP: &str = "\
+const DEV_HELP: &str = "\
 Examples:
   repertoire dev skills/refund-desk                      validate on each save
   repertoire dev skills --publish --location user        publish on each save
@@ -42,6 +41,7 @@ pub(super) struct New {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = DEV_HELP)]
 pub(super) struct Dev {
     /// Folder of the skill, or of several.
     #[arg(value_name = "DIR")]
@@ -59,7 +59,7 @@ pub(super) struct Dev {
     strict: bool,
 }
 
-pub(super) fn new(options: &New, output: &Output) -> Exit {
+pub(super) fn new(options: &New, output: &Output) -> Done {
     let New { name, parent } = options;
     let new = folder::new_skill(parent, name).map_err(|error| match error {
         NewError::Name(problems) => {
@@ -72,28 +72,25 @@ pub(super) fn new(options: &New, output: &Output) -> Exit {
                 _ => failed.hint("a name is like `refund-desk`: a-z, 0-9 and single hyphens"),
             }
         }
-        NewError::Exists(_) => Failed::new(Code::LocalFileFailed, error.to_string())
-            .hint("choose another name, or another folder with --in"),
-        NewError::Failed { .. } => Failed::new(Code::LocalFileFailed, error.to_string()),
+        NewError::Exists(_) => {
+            Failed::file(error).hint("choose another name, or another folder with --in")
+        }
+        NewError::Failed { .. } => Failed::file(error),
     })?;
     let shown = |path: &Path| path.display().to_string();
     let files: Vec<String> = new.files.iter().map(|path| shown(path)).collect();
     let folder = shown(&new.folder);
-    if output.is_json() {
-        output.value(&json!({"path": folder, "files": files}))?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    output.value(&json!({"path": folder, "files": files}))?;
     for file in files {
         output.line(&format!("{GOOD}made{GOOD:#} {file}"))?;
     }
     output.line(&format!(
         "{FAINT}each says what goes where; `repertoire dev {folder}` looks at it whenever you save{FAINT:#}"
-    ))?;
-    Ok(ExitCode::SUCCESS)
+    ))
 }
 
 /// Looks at a folder whenever it is saved; with a client, publishes what is new in it.
-pub(super) async fn dev(mut client: Option<&mut Client>, options: Dev, output: &Output) -> Exit {
+pub(super) async fn dev(client: Option<&Client>, options: Dev, output: &Output) -> Done {
     let Dev {
         folder,
         publish: _,
@@ -113,16 +110,15 @@ pub(super) async fn dev(mut client: Option<&mut Client>, options: Dev, output: &
         let read = move || folder::drafts(&root, Ids::new(home.clone().named()), strict);
         let found = tokio::select! {
             found = saves.next(read) => found,
-            _ = tokio::signal::ctrl_c() => return Ok(ExitCode::SUCCESS),
+            _ = tokio::signal::ctrl_c() => return Ok(()),
         };
-        let found = found.map_err(|error| Failed::new(Code::LocalFileFailed, error));
-        let done = match found {
+        let done = match found.map_err(Failed::file) {
             Err(failed) if is_first => return Err(failed),
             // It may come back.
             Err(failed) => Err(failed),
             Ok(mut found) => {
                 told.news(&mut found);
-                match &mut client {
+                match client {
                     None => checked(found, output),
                     Some(client) => publish(client, found, activate, output).await,
                 }
@@ -139,7 +135,7 @@ pub(super) async fn dev(mut client: Option<&mut Client>, options: Dev, output: &
 
 type Drafts = BTreeMap<PathBuf, (Draft, Option<Claim>)>;
 
-fn checked(found: Drafts, output: &Output) -> Result<(), Failed> {
+fn checked(found: Drafts, output: &Output) -> Done {
     for (path, (draft, _)) in found {
         let problems = draft.candidate.problems.into_iter();
         let problems: Vec<v1::Problem> = problems.map(Into::into).collect();
@@ -155,12 +151,7 @@ fn checked(found: Drafts, output: &Output) -> Result<(), Failed> {
     Ok(())
 }
 
-async fn publish(
-    client: &mut Client,
-    found: Drafts,
-    activate: bool,
-    output: &Output,
-) -> Result<(), Failed> {
+async fn publish(client: &Client, found: Drafts, activate: bool, output: &Output) -> Done {
     let (mut outcomes, mut sent, mut items) = (BTreeMap::new(), VecDeque::new(), Vec::new());
     for (path, (draft, claim)) in found {
         match claim {

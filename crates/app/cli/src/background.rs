@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::args::Global;
 use super::connect::{settings, start_failed};
-use super::output::{self, Failed};
+use super::output::{self, Exit, Failed};
 use model::Code;
 use server::{
     self, Background, Config, LOG, LogFile, Settings, StartError, Started, Telemetry, connect_local,
@@ -19,7 +19,7 @@ use store::OpenError;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-pub(super) async fn background(global: &Global, config: Config) -> Result<ExitCode, Failed> {
+pub(super) async fn background(global: &Global, config: Config) -> Exit {
     // What closes the window must not close this. A process that leads a group has a session
     // that somebody gave it.
     let _had_one = store::begin_session();
@@ -73,9 +73,8 @@ pub(super) async fn background(global: &Global, config: Config) -> Result<ExitCo
         server.stop().await;
     }
     tracing::info!(unused = is_left, "left");
-    tokio::task::spawn_blocking(move || telemetry.stop())
-        .await
-        .map_err(Failed::fault)?;
+    let stopped = tokio::task::spawn_blocking(move || telemetry.stop()).await;
+    stopped.map_err(Failed::fault)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,10 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::connect::Client;
-use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, Style, Table, WARN, counted};
+use super::output::{BAD, Exit, FAINT, Failed, GOOD, List, Output, Style, WARN, counted, exit};
 use ::checks::called_by;
 use contract::v1;
-use model::Code;
 
 /// Exits where skills do not go together, do not fit, or are not as they should be.
 const NOT_SO: u8 = 3;
@@ -60,31 +59,24 @@ fn worst(severity: v1::ConflictSeverity) -> (Style, &'static str) {
     }
 }
 
-fn exit(is_so: bool) -> ExitCode {
-    if is_so {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(NOT_SO)
-    }
-}
+const COSTS: List<v1::SkillCost> = List::new(&[
+    ("skill", |cost| cost.skill_id.clone()),
+    ("characters", |cost| cost.estimated_size.to_string()),
+    ("tokens", |cost| cost.estimated_tokens.to_string()),
+    ("always", |cost| cost.listed_characters.to_string()),
+    ("installed", |cost| {
+        let installed = if cost.installed { "yes" } else { "" };
+        installed.to_owned()
+    }),
+]);
 
-pub(super) async fn conflicts(client: &mut Client, options: Conflicts, output: &Output) -> Exit {
+pub(super) async fn conflicts(client: &Client, options: Conflicts, output: &Output) -> Exit {
     let request = v1::CheckConflictsRequest {
         skill_id: options.skill,
         against_installed: Some(!options.not_installed),
         against_skills: options.with,
     };
-    let answer = client.composition().check_conflicts(request).await?;
-    let answer = answer.into_inner();
-    let blocking = v1::ConflictSeverity::Blocking;
-    let is_free = answer
-        .conflicts
-        .iter()
-        .all(|conflict| conflict.severity() != blocking);
-    if output.is_json() {
-        output.message("CheckConflictsResponse", &answer)?;
-        return Ok(exit(is_free));
-    }
+    let answer = output.answer(client.composition().check_conflicts(request).await?)?;
     for conflict in &answer.conflicts {
         let (style, word) = worst(conflict.severity());
         output.line(&format!(
@@ -112,31 +104,19 @@ pub(super) async fn conflicts(client: &mut Client, options: Conflicts, output: &
         counted(answer.conflicts.len(), "conflict"),
         counted(compared, "skill")
     ))?;
-    Ok(exit(is_free))
+    let blocking = v1::ConflictSeverity::Blocking;
+    let mut conflicts = answer.conflicts.iter();
+    let is_free = conflicts.all(|conflict| conflict.severity() != blocking);
+    Ok(exit(is_free, NOT_SO))
 }
 
-pub(super) async fn budget(client: &mut Client, options: Budget, output: &Output) -> Exit {
+pub(super) async fn budget(client: &Client, options: Budget, output: &Output) -> Exit {
     let request = v1::EstimateBudgetRequest {
         skill_ids: options.skills,
         include_current: Some(!options.alone),
     };
-    let answer = client.composition().estimate_budget(request).await?;
-    let answer = answer.into_inner();
-    if output.is_json() {
-        output.message("EstimateBudgetResponse", &answer)?;
-        return Ok(exit(answer.fits_budget));
-    }
-    let mut rows = Table::new(&["skill", "characters", "tokens", "always", "installed"]);
-    for cost in &answer.breakdown {
-        rows.add_row([
-            cost.skill_id.clone(),
-            cost.estimated_size.to_string(),
-            cost.estimated_tokens.to_string(),
-            cost.listed_characters.to_string(),
-            if cost.installed { "yes" } else { "" }.to_owned(),
-        ]);
-    }
-    output.table(&rows)?;
+    let answer = output.answer(client.composition().estimate_budget(request).await?)?;
+    output.list(&COSTS, &answer.breakdown)?;
     let (style, word) = if answer.fits_budget {
         (GOOD, "fits")
     } else {
@@ -153,7 +133,7 @@ pub(super) async fn budget(client: &mut Client, options: Budget, output: &Output
     for sentence in &answer.recommendations {
         output.line(sentence)?;
     }
-    Ok(exit(answer.fits_budget))
+    Ok(exit(answer.fits_budget, NOT_SO))
 }
 
 /// The message of a hook: `prompt` of its JSON, else the text as it is.
@@ -165,14 +145,15 @@ fn message(text: &str) -> String {
 
 /// What a message calls up, in plain words for the agent that is about to read it. Nothing:
 /// not a word.
-async fn called(client: &mut Client, output: &Output) -> Exit {
+async fn called(client: &Client) -> Exit {
+    // They have no form but this.
+    let output = Output::new(None);
     let read = tokio::task::spawn_blocking(|| {
         let mut bytes = Vec::new();
         let read = std::io::stdin().take(MESSAGE_BYTES).read_to_end(&mut bytes);
         read.map(|_| String::from_utf8_lossy(&bytes).into_owned())
     });
-    let text = read.await.map_err(Failed::fault)?;
-    let text = text.map_err(|error| Failed::new(Code::LocalFileFailed, error.to_string()))?;
+    let text = read.await.map_err(Failed::fault)??;
     let request = v1::GetPrioritiesRequest::default();
     let answer = client.composition().get_priorities(request).await?;
     let skills = answer.into_inner().priorities;
@@ -194,23 +175,17 @@ async fn called(client: &mut Client, output: &Output) -> Exit {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn activation(client: &mut Client, options: Activation, output: &Output) -> Exit {
+pub(super) async fn activation(client: &Client, options: Activation, output: &Output) -> Exit {
     if options.hook {
-        return called(client, output).await;
+        return called(client).await;
     }
     let request = v1::AuditActivationRequest {
         skill_id: options.skill.unwrap_or_default(),
         generate_hooks: options.hooks,
         include_recommendations: Some(true),
     };
-    let answer = client.composition().audit_activation(request).await?;
-    let answer = answer.into_inner();
+    let answer = output.answer(client.composition().audit_activation(request).await?)?;
     let error = v1::AuditSeverity::Error;
-    let is_sound = answer.issues.iter().all(|issue| issue.severity() != error);
-    if output.is_json() {
-        output.message("AuditActivationResponse", &answer)?;
-        return Ok(exit(is_sound));
-    }
     for issue in &answer.issues {
         let style = if issue.severity() == error { BAD } else { WARN };
         output.line(&format!(
@@ -227,7 +202,7 @@ pub(super) async fn activation(client: &mut Client, options: Activation, output:
     for sentence in &answer.recommendations {
         output.line(sentence)?;
     }
-    if let Some(settings) = answer.claude_code_settings {
+    if let Some(settings) = answer.claude_code_settings.filter(|_| !output.is_json()) {
         let settings = serde_json::Value::Object(contract::json::from_struct(settings));
         output.json(&format!("{settings:#}"))?;
     }
@@ -241,7 +216,8 @@ pub(super) async fn activation(client: &mut Client, options: Activation, output:
         report.total_budget,
         report.utilization_percent
     ))?;
-    Ok(exit(is_sound))
+    let is_sound = answer.issues.iter().all(|issue| issue.severity() != error);
+    Ok(exit(is_sound, NOT_SO))
 }
 
 #[cfg(test)]

@@ -4,82 +4,25 @@
 use std::ffi::OsStr;
 
 use clap::builder::{Resettable, StyledStr};
+use clap::error::ErrorKind;
 use clap::{Command, CommandFactory as _, FromArgMatches as _};
 
 use super::args::Cli;
 
-/// The groups of the help, each with its commands, in the order in which it shows them.
+/// The groups of the help, each with its first command. The others follow in their order.
 /// clap has groups of options only.
-pub(super) const GROUPS: &[(&str, &[&str])] = &[
-    (
-        "Find and read skills",
-        &[
-            "list",
-            "search",
-            "similar",
-            "show",
-            "read",
-            "versions",
-            "diff",
-            "analyze",
-            "recommend",
-            "metrics",
-            "watch",
-            "export",
-        ],
-    ),
-    (
-        "Publish skills",
-        &[
-            "new", "dev", "import", "publish", "validate", "scan", "activate", "yank", "unyank",
-            "delete", "source", "sync",
-        ],
-    ),
-    (
-        "Review skills",
-        &["held", "approve", "reject", "block", "unblock", "blocklist"],
-    ),
-    (
-        "Install skills on this machine",
-        &[
-            "install",
-            "uninstall",
-            "installed",
-            "update",
-            "outdated",
-            "audit",
-        ],
-    ),
-    (
-        "Compose skills",
-        &[
-            "compose",
-            "check",
-            "lock",
-            "conflicts",
-            "budget",
-            "activation",
-        ],
-    ),
-    (
-        "Load skills and call their tools",
-        &[
-            "load", "detail", "session", "unload", "tools", "call", "calls",
-        ],
-    ),
-    ("Learn", &["learn"]),
-    ("Serve", &["serve", "mcp", "status", "doctor", "config"]),
-    (
-        "Say who may do what",
-        &["token", "namespace", "whoami", "audit-trail"],
-    ),
-    (
-        "Look after the data directory",
-        &[
-            "verify", "backup", "restore", "salvage", "compact", "reindex",
-        ],
-    ),
-    ("Set up this program", &["completions", "man", "help"]),
+const GROUPS: &[(&str, &str)] = &[
+    ("Find and read skills", "list"),
+    ("Publish skills", "new"),
+    ("Review skills", "review"),
+    ("Install skills on this machine", "install"),
+    ("Compose skills", "compose"),
+    ("Load skills and call their tools", "load"),
+    ("Learn", "learn"),
+    ("Serve", "serve"),
+    ("Say who may do what", "token"),
+    ("Look after the data directory", "verify"),
+    ("Set up this program", "completions"),
 ];
 
 impl Cli {
@@ -99,12 +42,7 @@ pub(super) fn as_read() -> Command {
 
 /// The command line, with its commands in groups.
 pub(super) fn command_line() -> Command {
-    let mut command = Cli::command();
-    let names = GROUPS.iter().flat_map(|(_, names)| *names);
-    // clap makes `help` itself, and shows it last.
-    for (order, name) in names.filter(|name| **name != "help").enumerate() {
-        command = command.mut_subcommand(name, |command| command.display_order(order));
-    }
+    let command = Cli::command();
     let groups = groups(&command);
     let style = *command.get_styles().get_header();
     command.help_template(StyledStr::from(format!(
@@ -112,24 +50,35 @@ pub(super) fn command_line() -> Command {
     )))
 }
 
+/// Ends this process: its command line is wrong.
+pub(super) fn wrong(kind: ErrorKind, message: &str) -> ! {
+    as_read().error(kind, message).exit()
+}
+
+/// The heading that stands above a command.
+pub(super) fn heading(name: &str) -> Option<&'static str> {
+    let group = GROUPS.iter().find(|(_, first)| *first == name);
+    group.map(|(heading, _)| *heading)
+}
+
 /// The list of commands as clap writes it, with a heading before each group.
 fn groups(command: &Command) -> String {
     let list = command.clone().help_template("{subcommands}").render_help();
     let style = command.get_styles().get_header();
-    let mut headings = Vec::new();
-    for (heading, names) in GROUPS {
-        headings.push(Some(heading));
-        headings.extend(names.iter().skip(1).map(|_| None));
-    }
-    let mut headings = headings.into_iter();
     let mut lines = Vec::new();
-    for line in list.ansi().to_string().lines() {
+    for (line, styled) in list
+        .to_string()
+        .lines()
+        .zip(list.ansi().to_string().lines())
+    {
         // What goes on with the line above is further in.
-        let begins = line.starts_with("  ") && !line.starts_with("   ");
-        if begins && let Some(Some(heading)) = headings.next() {
+        let named = line
+            .strip_prefix("  ")
+            .and_then(|rest| rest.split(' ').next());
+        if let Some(heading) = named.and_then(heading) {
             lines.push(format!("\n{style}{heading}:{style:#}"));
         }
-        lines.push(line.to_owned());
+        lines.push(styled.to_owned());
     }
     lines.join("\n")
 }
@@ -154,21 +103,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_is_in_one_group() {
-        let mut grouped: Vec<&str> = GROUPS
-            .iter()
-            .flat_map(|(_, names)| *names)
-            .copied()
-            .collect();
-        grouped.sort_unstable();
+    fn every_group_begins_with_a_command_and_in_their_order() {
         let mut command = Cli::command();
         command.build();
         let shown = command.get_subcommands().filter(|c| !c.is_hide_set());
-        let mut shown: Vec<&str> = shown.map(Command::get_name).collect();
-        shown.sort_unstable();
+        let headings: Vec<&str> = shown.filter_map(|c| heading(c.get_name())).collect();
         assert_eq!(
-            grouped, shown,
-            "GROUPS has each command that is not hidden once"
+            headings,
+            GROUPS
+                .iter()
+                .map(|(heading, _)| *heading)
+                .collect::<Vec<_>>()
         );
+        let first = command.get_subcommands().next().map(Command::get_name);
+        assert_eq!(first, GROUPS.first().map(|(_, first)| *first));
     }
 }

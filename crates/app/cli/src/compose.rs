@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value as Json;
 
 use super::connect::Client;
-use super::output::{BAD, Exit, Failed, GOOD, Output, Table, WARN, json_of, note};
+use super::output::{BAD, Done, Exit, Failed, GOOD, List, Output, WARN, json_of};
 use composition::FindingCode;
 use contract::json::to_struct;
 use contract::v1;
@@ -101,60 +101,61 @@ fn policy(policy: Option<Policy>) -> i32 {
     .into()
 }
 
-pub(super) async fn compose(client: &mut Client, options: Compose, output: &Output) -> Exit {
+/// A skill by the name that it was asked for by, and what of it is pinned.
+const COMPOSED: List<(String, v1::LockEntry)> = List::new(&[
+    ("skill", |(name, _)| name.clone()),
+    ("version", |(_, entry)| entry.semantic_version.clone()),
+    ("number", |(_, entry)| entry.version_number.to_string()),
+    ("id", |(_, entry)| entry.skill_id.clone()),
+]);
+
+const PROVEN: List<v1::ToolProof> = List::new(&[
+    ("tool", |proof| proof.tool.clone()),
+    ("verdict", |proof| {
+        let verdict = match proof.verdict() {
+            v1::ToolVerdict::Allowed => "allowed",
+            v1::ToolVerdict::Denied | v1::ToolVerdict::Unspecified => "denied",
+        };
+        verdict.to_owned()
+    }),
+    ("allowed by", |proof| names(&proof.grants)),
+    ("forbidden by", |proof| names(&proof.denials)),
+    ("except", |proof| patterns(&proof.exceptions)),
+]);
+
+const LOCKED: List<v1::LockEntry> = List::new(&[
+    ("skill", |entry| entry.skill_id.clone()),
+    ("version", |entry| entry.semantic_version.clone()),
+    ("number", |entry| entry.version_number.to_string()),
+    ("digest", |entry| entry.digest.chars().take(19).collect()),
+]);
+
+pub(super) async fn compose(client: &Client, options: Compose, output: &Output) -> Done {
     let request = v1::ComposeSkillsRequest {
         skills: options.skills,
         tool_policy: policy(options.policy),
         resolve: options.resolve,
         lock: options.lock.as_deref().map(read).transpose()?,
     };
-    let answer = client
-        .composition()
-        .compose_skills(request)
-        .await?
-        .into_inner();
-    if output.is_json() {
-        output.message("ComposeSkillsResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let lock = answer.lock.unwrap_or_default();
-    let mut skills = Table::new(&["skill", "version", "number", "id"]);
-    for (name, entry) in answer.skills.iter().zip(in_order(&lock)) {
-        skills.add_row([
-            name.clone(),
-            entry.semantic_version.clone(),
-            entry.version_number.to_string(),
-            entry.skill_id.clone(),
-        ]);
-    }
-    output.table(&skills)?;
-    let mut tools = Table::new(&["tool", "verdict", "allowed by", "forbidden by", "except"]);
-    for proof in answer.proof.unwrap_or_default().tools {
-        let verdict = match proof.verdict() {
-            v1::ToolVerdict::Allowed => "allowed",
-            v1::ToolVerdict::Denied | v1::ToolVerdict::Unspecified => "denied",
-        };
-        tools.add_row([
-            proof.tool,
-            verdict.to_owned(),
-            names(&proof.grants),
-            names(&proof.denials),
-            patterns(&proof.exceptions),
-        ]);
-    }
+    let answer = client.composition().compose_skills(request).await?;
+    let answer = output.answer(answer)?;
+    let mut entries = answer.lock.unwrap_or_default().entries;
+    entries.sort_by_key(|entry| entry.position);
+    let skills: Vec<_> = answer.skills.into_iter().zip(entries).collect();
+    output.list(&COMPOSED, &skills)?;
     output.line("")?;
-    output.table(&tools)?;
+    output.list(&PROVEN, &answer.proof.unwrap_or_default().tools)?;
     for (at, step) in (1..).zip(&answer.execution_protocol) {
         if at == 1 {
             output.line("")?;
         }
         output.line(&format!("{at:>3}. {step}"))?;
     }
-    warn(&answer.warnings);
-    Ok(ExitCode::SUCCESS)
+    warn(&answer.warnings, output);
+    Ok(())
 }
 
-pub(super) const CHECK_HELP: &str = "\
+const CHECK_HELP: &str = "\
 Example:
   repertoire check Bash --skills dev,review --arguments '{\"command\": \"git push\"}'
 
@@ -199,7 +200,7 @@ pub(super) fn unanswered(failed: &Failed) -> ExitCode {
         let mut codes = codes.into_iter().map(FindingCode::name);
         codes.any(|code| place.contains(&format!(": {code}: ")))
     };
-    let places = failed.places();
+    let places = &failed.places;
     let are_unknown =
         failed.is(Code::SkillSetInvalid) && !places.is_empty() && places.iter().all(is_unknown);
     if are_unknown || failed.is_any(&unknown) {
@@ -211,7 +212,7 @@ pub(super) fn unanswered(failed: &Failed) -> ExitCode {
     }
 }
 
-pub(super) async fn check(client: &mut Client, options: Check, output: &Output) -> Exit {
+pub(super) async fn check(client: &Client, options: Check, output: &Output) -> Exit {
     const EXAMPLE: &str = r#"write them as '{"command": "git status"}'"#;
     let arguments = json_object(&options.arguments, EXAMPLE)?;
     exact(&arguments)?;
@@ -223,75 +224,43 @@ pub(super) async fn check(client: &mut Client, options: Check, output: &Output) 
         lock: options.lock.as_deref().map(read).transpose()?,
         session_id: options.session.unwrap_or_default(),
     };
-    let answer = client.composition().check_tool(request).await?.into_inner();
-    let code = verdict(&answer);
-    if output.is_json() {
-        output.message("CheckToolResponse", &answer)?;
-        return Ok(code);
-    }
+    let answer = output.answer(client.composition().check_tool(request).await?)?;
     let (style, verdict) = if answer.allowed {
         (GOOD, "allowed")
     } else {
         (BAD, "denied")
     };
     output.line(&format!("{style}{verdict}{style:#} {}", answer.reason))?;
-    Ok(code)
+    Ok(self::verdict(&answer))
 }
 
-pub(super) async fn lock(client: &mut Client, options: Lock, output: &Output) -> Exit {
+pub(super) async fn lock(client: &Client, options: Lock, output: &Output) -> Done {
     let request = v1::ComposeSkillsRequest {
         skills: options.skills,
         tool_policy: policy(Some(options.policy)),
         resolve: true,
         lock: None,
     };
-    let answer = client
-        .composition()
-        .compose_skills(request)
-        .await?
-        .into_inner();
+    let answer = client.composition().compose_skills(request).await?;
+    let answer = answer.into_inner();
     let lock = answer.lock.unwrap_or_default();
-    let json = json_of("Lock", &lock)?;
+    let text = format!("{:#}", json_of(&lock)?);
     let Some(path) = options.output else {
-        output.value(&json)?;
-        return Ok(ExitCode::SUCCESS);
+        return output.json(&text);
     };
-    let text = serde_json::to_string_pretty(&json).map_err(Failed::fault)?;
-    std::fs::write(&path, format!("{text}\n")).map_err(|error| {
-        Failed::new(
-            Code::LocalFileFailed,
-            format!("cannot write {}: {error}", path.display()),
-        )
-    })?;
-    if output.is_json() {
-        output.value(&json)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut rows = Table::new(&["skill", "version", "number", "digest"]);
-    for entry in &lock.entries {
-        rows.add_row([
-            entry.skill_id.clone(),
-            entry.semantic_version.clone(),
-            entry.version_number.to_string(),
-            entry.digest.chars().take(19).collect(),
-        ]);
-    }
-    output.table(&rows)?;
+    std::fs::write(&path, format!("{text}\n"))
+        .map_err(|error| Failed::file(format!("cannot write {}: {error}", path.display())))?;
+    output.message(&lock)?;
+    output.list(&LOCKED, &lock.entries)?;
     output.line(&format!("{GOOD}locked{GOOD:#} in {}", path.display()))?;
-    warn(&answer.warnings);
-    Ok(ExitCode::SUCCESS)
+    warn(&answer.warnings, output);
+    Ok(())
 }
 
-fn warn(warnings: &[String]) {
+fn warn(warnings: &[String], output: &Output) {
     for warning in warnings {
-        note(&format!("{WARN}warning:{WARN:#} {warning}"));
+        output.note(&format!("{WARN}warning:{WARN:#} {warning}"));
     }
-}
-
-fn in_order(lock: &v1::Lock) -> Vec<&v1::LockEntry> {
-    let mut entries: Vec<_> = lock.entries.iter().collect();
-    entries.sort_by_key(|entry| entry.position);
-    entries
 }
 
 fn names(statements: &[v1::ToolStatement]) -> String {
@@ -312,7 +281,7 @@ fn patterns(statements: &[v1::ToolStatement]) -> String {
 /// A lock file. The server judges what it says; here only its form counts.
 fn read(path: &Path) -> Result<v1::Lock, Failed> {
     let wrong = |what: String| {
-        Failed::new(Code::LocalFileFailed, format!("{}: {what}", path.display()))
+        Failed::file(format!("{}: {what}", path.display()))
             .hint("write a lock file with `repertoire lock SKILL… -o FILE`")
     };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;

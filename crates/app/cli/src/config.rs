@@ -7,10 +7,11 @@ use clap::parser::ValueSource;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::args::{Global, Serve};
+use super::args::Global;
 use super::command_line::as_read;
 use super::connect::settings;
-use super::output::{self, Failed, GOOD, Output, Table, note};
+use super::output::{Exit, Failed, GOOD, List, Output, counted};
+use super::serve::Serve;
 use config_file::{Mistake, Setting, without_user};
 use model::Code;
 use server::{Config, ConfigError, look};
@@ -39,11 +40,14 @@ struct Check {
 /// A flag of `serve`: its id, the setting that it goes before, and what it says.
 type Flag = (&'static str, &'static str, Option<String>);
 
-pub(super) fn config(
-    global: &Global,
-    command: ConfigCommand,
-    output: &Output,
-) -> Result<ExitCode, Failed> {
+/// A setting, its value, and where it is from.
+const SETTINGS: List<[String; 3]> = List::wrapped(&[
+    ("setting", |[key, ..]| key.clone()),
+    ("value", |[_, value, _]| value.clone()),
+    ("from", |[.., origin]| origin.clone()),
+]);
+
+pub(super) fn config(global: &Global, command: ConfigCommand, output: &Output) -> Exit {
     let Action::Check(Check { file, serve }) = command.action;
     let file = file.or_else(|| global.config.clone());
     let read = file
@@ -78,27 +82,20 @@ pub(super) fn config(
     }
     let of_file = listed.into_iter().map(|Setting { key, value, line }| {
         let path = path.as_deref().unwrap_or_default();
-        (key, value, format!("{path}:{line}"))
+        [key, value, format!("{path}:{line}")]
     });
     let of_flags = flags
         .into_iter()
-        .filter_map(|(id, key, value)| Some((key.to_owned(), value?, origin(id))));
+        .filter_map(|(id, key, value)| Some([key.to_owned(), value?, origin(id)]));
     let all: Vec<_> = of_file.chain(of_flags).collect();
-    if output.is_json() {
-        let settings = all
-            .iter()
-            .map(|(key, value, origin)| json!({"key": key, "value": value, "from": origin}));
-        let settings: Vec<_> = settings.collect();
-        output.value(&json!({"ok": true, "file": path, "settings": settings, "mistakes": []}))?;
-    } else {
-        output.line(&format!("{GOOD}ok{GOOD:#}"))?;
-        if !all.is_empty() {
-            let mut rows = Table::new(&["setting", "value", "from"]).wrapped();
-            for (key, value, origin) in &all {
-                rows.add_row([key, value, origin]);
-            }
-            output.table(&rows)?;
-        }
+    let settings = all
+        .iter()
+        .map(|[key, value, origin]| json!({"key": key, "value": value, "from": origin}));
+    let settings: Vec<_> = settings.collect();
+    output.value(&json!({"ok": true, "file": path, "settings": settings, "mistakes": []}))?;
+    output.line(&format!("{GOOD}ok{GOOD:#}"))?;
+    if !all.is_empty() {
+        output.list(&SETTINGS, &all)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -165,30 +162,25 @@ fn origin(id: &str) -> String {
 }
 
 /// Says what is wrong.
-fn told(output: &Output, file: Option<&str>, mistakes: &[Mistake]) -> Result<ExitCode, Failed> {
-    if output.is_json() {
-        let mistakes: Vec<_> = mistakes
-            .iter()
-            .map(|it| {
-                let line = (it.line > 0).then_some(it.line);
-                json!({"line": line, "key": it.key, "message": it.message})
-            })
-            .collect();
-        output.value(&json!({"ok": false, "file": file, "settings": [], "mistakes": mistakes}))?;
-    } else {
-        for it in mistakes {
-            let place = match (file, it.line) {
-                (Some(file), 1..) => format!("{file}:{}: ", it.line),
-                _ => String::new(),
-            };
-            let key = if it.key.is_empty() {
-                String::new()
-            } else {
-                format!("{}: ", it.key)
-            };
-            output.line(&format!("{place}{key}{}", it.message))?;
-        }
-        note(&output::counted(mistakes.len(), "mistake"));
+fn told(output: &Output, file: Option<&str>, mistakes: &[Mistake]) -> Exit {
+    let listed = mistakes.iter().map(|it| {
+        let line = (it.line > 0).then_some(it.line);
+        json!({"line": line, "key": it.key, "message": it.message})
+    });
+    let listed: Vec<_> = listed.collect();
+    output.value(&json!({"ok": false, "file": file, "settings": [], "mistakes": listed}))?;
+    for it in mistakes {
+        let place = match (file, it.line) {
+            (Some(file), 1..) => format!("{file}:{}: ", it.line),
+            _ => String::new(),
+        };
+        let key = if it.key.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", it.key)
+        };
+        output.line(&format!("{place}{key}{}", it.message))?;
     }
+    output.note(&counted(mistakes.len(), "mistake"));
     Ok(ExitCode::FAILURE)
 }

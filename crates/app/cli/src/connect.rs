@@ -16,7 +16,8 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt as _};
 
 use super::args::Global;
-use super::output::{self, Failed, open_code, registry_code};
+use super::failed::{open_code, registry_code};
+use super::output::{self, Done, Failed};
 use super::remote::Remote;
 use contract::status;
 use contract::v1::access_client::AccessClient;
@@ -98,6 +99,16 @@ impl Client {
             domain.close().await;
         }
     }
+}
+
+/// Asks for all pages of a list. `next` takes the page at a token in, and says the token of the
+/// next one; an empty one ends it.
+pub(super) async fn pages(mut next: impl AsyncFnMut(String) -> Result<String, Failed>) -> Done {
+    let mut token = next(String::new()).await?;
+    while !token.is_empty() {
+        token = next(token).await?;
+    }
+    Ok(())
 }
 
 /// Brings the search index of services in process up to date, and says how far it is.
@@ -198,12 +209,24 @@ pub(super) fn transport(
     BoxCloneSyncService::new(transport)
 }
 
-fn over(channel: Channel) -> Client {
-    Client {
-        transport: transport(channel, HeaderMap::new(), None),
-        url: None,
-        domain: None,
+impl From<Transport> for Client {
+    fn from(transport: Transport) -> Self {
+        Self {
+            transport,
+            url: None,
+            domain: None,
+        }
     }
+}
+
+/// The services of the server that is named; none: none is.
+async fn named(global: &Global) -> Result<Option<Client>, Failed> {
+    let Some(remote) = Remote::new(global)? else {
+        return Ok(None);
+    };
+    let client = Client::from(remote.connect().await?);
+    let url = Some(remote.url().to_owned());
+    Ok(Some(Client { url, ..client }))
 }
 
 /// The settings of a command: the config file under the flags.
@@ -284,18 +307,14 @@ pub(super) fn in_use(failed: Failed, error: &OpenError, directory: &Path) -> Fai
 ///
 /// Another command may have it open without serving anybody: that ends soon.
 pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, Failed> {
-    if let Some(remote) = Remote::new(global)? {
-        return Ok(Client {
-            transport: remote.connect().await?,
-            url: Some(remote.url().to_owned()),
-            domain: None,
-        });
+    if let Some(client) = named(global).await? {
+        return Ok(client);
     }
     let settings = settings(global, config);
     let until = Instant::now() + PATIENCE;
     loop {
         if let Some(channel) = connect_local(&settings.data).await {
-            return Ok(over(channel));
+            return Ok(transport(channel, HeaderMap::new(), None).into());
         }
         match in_process(settings.clone()).await {
             Err(StartError::Open(OpenError::InUse { .. })) if Instant::now() < until => {}
@@ -312,12 +331,8 @@ pub(super) async fn connect_window(
     config: &Config,
     local: bool,
 ) -> Result<Client, Failed> {
-    if let Some(remote) = Remote::new(global)? {
-        return Ok(Client {
-            transport: remote.connect().await?,
-            url: Some(remote.url().to_owned()),
-            domain: None,
-        });
+    if let Some(client) = named(global).await? {
+        return Ok(client);
     }
     let settings = settings(global, config);
     let window = Window::new(&settings.data, global.config.as_deref())?;
@@ -327,11 +342,7 @@ pub(super) async fn connect_window(
             // A server of another contract says so with any call, and had better say it now.
             let mut admin = AdminClient::new(transport.clone());
             admin.get_status(GetStatusRequest {}).await?;
-            Ok(Client {
-                transport,
-                url: None,
-                domain: None,
-            })
+            Ok(transport.into())
         }
         // Not every file system has sockets. This window is alone, then.
         Err(error) if error.code == Code::AddressUnusable.name() => {
@@ -348,9 +359,7 @@ async fn in_process(mut settings: Settings) -> Result<Client, StartError> {
         settings.analysis.roots.extend(std::env::current_dir().ok());
     }
     let domain = Domain::open(&settings).await?;
-    Ok(Client {
-        transport: domain.transport(&settings.limits),
-        url: None,
-        domain: Some(domain),
-    })
+    let client = Client::from(domain.transport(&settings.limits));
+    let domain = Some(domain);
+    Ok(Client { domain, ..client })
 }

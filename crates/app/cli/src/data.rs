@@ -3,59 +3,69 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use indicatif::ProgressBar;
 use serde_json::json;
 use tonic::transport::Channel;
 
-use super::args::Global;
-use super::connect::{index, local_settings, start_failed, vacate};
-use super::output::{self, BAD, Exit, Failed, GOOD, Output, bytes};
+use super::connect::{index, start_failed, vacate};
+use super::output::{BAD, Done, Exit, Failed, GOOD, Output, bytes, counted, counter, exit};
 use contract::v1::admin_client::AdminClient;
 use contract::v1::{BackupRequest, CompactRequest};
 use executor::Stop;
 use model::{Code, SystemClock};
 use registry::Registry;
-use server::{Config, Domain, Settings, connect_local};
+use server::{Domain, Settings, connect_local};
 use store::Store;
 
 #[derive(Debug, Args)]
 pub(super) struct Backup {
     /// File to write.
     #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
+    file: PathBuf,
     /// Overwrite the file where there is one.
     #[arg(long)]
-    pub(super) force: bool,
+    force: bool,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Salvage {
     /// Directory to make. The damaged one is named by --data, and stays as it is.
     #[arg(value_name = "NEW")]
-    pub(super) to: PathBuf,
+    to: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Restore {
     /// The backup.
     #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
+    file: PathBuf,
 }
 
 /// Runs work that blocks.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failed> + Send + 'static,
 ) -> Result<T, Failed> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(Failed::fault)?
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(Failed::fault)?
+}
+
+/// Has work that blocks count what it has done.
+async fn counting<T: Send + 'static>(
+    what: &str,
+    work: impl FnOnce(ProgressBar) -> Result<T, Failed> + Send + 'static,
+) -> Result<T, Failed> {
+    let bar = counter(what);
+    let counted = bar.clone();
+    let result = blocking(move || work(counted)).await;
+    bar.finish_and_clear();
+    result
 }
 
 /// These commands make no directory.
-fn exists(settings: &Settings) -> Result<(), Failed> {
+fn exists(settings: &Settings) -> Done {
     if settings.data.exists() {
         return Ok(());
     }
@@ -90,92 +100,75 @@ fn check(store: &Store, progress: impl FnMut(u64)) -> (store::Verified, [u64; 3]
     (verified, [skills, versions, trail.records])
 }
 
-pub(super) async fn verify(global: &Global, config: &Config, output: &Output) -> Exit {
-    let settings = local_settings(global, config)?;
+pub(super) async fn verify(settings: Settings, output: &Output) -> Exit {
     vacate(&settings).await;
     let data = settings.data.clone();
-    let bar = output::counter("records read");
-    let counter = bar.clone();
-    let result = blocking(move || {
+    let (verified, [skills, versions, events]) = counting("records read", move |bar| {
         let store = open(&settings)?;
         let checked = store::bounded(&settings.data, move || {
-            check(&store, |count| counter.set_position(count))
+            check(&store, |count| bar.set_position(count))
         });
         checked.map_err(|error| start_failed(&error.into()))
     })
-    .await;
-    bar.finish_and_clear();
-    let (verified, [skills, versions, events]) = result?;
-    let whole = verified.damage.is_empty();
-    if output.is_json() {
-        output.value(&json!({
-            "whole": whole,
-            "records": verified.records,
-            "contents": verified.contents,
-            "skills": skills,
-            "versions": versions,
-            "audit_events": events,
-            "damage": verified.damage,
-        }))?;
-    } else if whole {
+    .await?;
+    let store::Verified {
+        records,
+        contents,
+        damage,
+    } = verified;
+    let whole = damage.is_empty();
+    output.value(&json!({
+        "whole": whole,
+        "records": records,
+        "contents": contents,
+        "skills": skills,
+        "versions": versions,
+        "audit_events": events,
+        "damage": damage,
+    }))?;
+    for damage in &damage {
+        output.line(&format!("{BAD}damaged{BAD:#} {damage}"))?;
+    }
+    if whole {
         output.line(&format!(
-            "{GOOD}whole{GOOD:#} {} records, {} contents, {skills} skills, {versions} versions, {events} audit events",
-            verified.records, verified.contents
+            "{GOOD}whole{GOOD:#} {records} records, {contents} contents, {skills} skills, {versions} versions, {events} audit events",
         ))?;
     } else {
-        for damage in &verified.damage {
-            output.line(&format!("{BAD}damaged{BAD:#} {damage}"))?;
-        }
-        output::note(&format!(
+        output.note(&format!(
             "Restore a backup into a new directory (repertoire restore BACKUP --data NEW), or save what is whole: repertoire salvage NEW --data {}",
             data.display()
         ));
     }
-    Ok(if whole {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(exit(whole, 1))
 }
 
 /// A file of this name may be written.
-pub(super) fn free(file: &Path, force: bool) -> Result<(), Failed> {
+pub(super) fn free(file: &Path, force: bool) -> Done {
     if force || !file.exists() {
         return Ok(());
     }
     let taken = format!("the file `{}` is there already", file.display());
-    Err(Failed::new(Code::LocalFileFailed, taken)
-        .hint("name another one, or overwrite it with --force"))
+    Err(Failed::file(taken).hint("name another one, or overwrite it with --force"))
 }
 
-pub(super) async fn backup(
-    global: &Global,
-    config: &Config,
-    options: &Backup,
-    output: &Output,
-) -> Exit {
-    let settings = local_settings(global, config)?;
-    let (file, force) = (options.file.clone(), options.force);
-    let bar = output::counter("records written");
-    let counter = bar.clone();
+pub(super) async fn backup(settings: Settings, options: Backup, output: &Output) -> Done {
+    let Backup { file, force } = options;
     free(&file, force)?;
     // A server that has the directory open takes it.
-    let result = if let Some(channel) = connect_local(&settings.data).await {
-        fetch_backup(channel, &file, force).await
+    let backup = if let Some(channel) = connect_local(&settings.data).await {
+        fetch_backup(channel, &file, force).await?
     } else {
-        blocking(move || {
-            let store = open(&settings)?;
-            store
-                .backup(&file, force, |count| {
-                    counter.set_position(count);
-                    Ok(())
-                })
-                .map_err(Failed::from)
+        let file = file.clone();
+        counting("records written", move |bar| {
+            let written = open(&settings)?.backup(&file, force, |count| {
+                bar.set_position(count);
+                Ok(())
+            });
+            written.map_err(Failed::from)
         })
-        .await
+        .await?
     };
-    bar.finish_and_clear();
-    report(&options.file, &result?, "wrote", output)
+    report(&file, &backup, "wrote", output)
 }
 
 /// Takes a backup from a server, whole or not at all.
@@ -199,71 +192,39 @@ async fn fetch_backup(channel: Channel, file: &Path, force: bool) -> Result<stor
     ))
 }
 
-fn report(path: &Path, backup: &store::Backup, word: &str, output: &Output) -> Exit {
-    let store::Backup {
-        records,
-        bytes: size,
-    } = *backup;
-    if output.is_json() {
-        output.value(
-            &json!({"path": path.display().to_string(), "records": records, "bytes": size}),
-        )?;
-    } else {
-        let size = bytes(i64::try_from(size).unwrap_or(i64::MAX));
-        output.line(&format!(
-            "{GOOD}{word}{GOOD:#} {} ({records} records, {size})",
-            path.display()
-        ))?;
-    }
-    Ok(ExitCode::SUCCESS)
+fn report(path: &Path, backup: &store::Backup, word: &str, output: &Output) -> Done {
+    let (path, records) = (path.display().to_string(), backup.records);
+    output.value(&json!({"path": path, "records": records, "bytes": backup.bytes}))?;
+    let size = bytes(i64::try_from(backup.bytes).unwrap_or(i64::MAX));
+    output.line(&format!(
+        "{GOOD}{word}{GOOD:#} {path} ({records} records, {size})"
+    ))
 }
 
-pub(super) async fn restore(
-    global: &Global,
-    config: &Config,
-    options: &Restore,
-    output: &Output,
-) -> Exit {
-    let settings = local_settings(global, config)?;
-    let (file, data) = (options.file.clone(), settings.data.clone());
-    let bar = output::counter("records read");
-    let counter = bar.clone();
-    let result = blocking(move || {
-        store::restore(&file, &settings.data, &settings.store, |count| {
-            counter.set_position(count);
-        })
-        .map_err(Failed::from)
-    })
-    .await;
-    bar.finish_and_clear();
-    report(&data, &result?, "restored", output)
+pub(super) async fn restore(settings: Settings, options: Restore, output: &Output) -> Done {
+    let data = settings.data.clone();
+    let backup = counting("records read", move |bar| {
+        let (to, limits) = (&settings.data, &settings.store);
+        let restored = store::restore(&options.file, to, limits, |count| bar.set_position(count));
+        restored.map_err(Failed::from)
+    });
+    report(&data, &backup.await?, "restored", output)
 }
 
 /// Saves what is whole of a damaged directory.
-pub(super) async fn salvage(
-    global: &Global,
-    config: &Config,
-    options: &Salvage,
-    output: &Output,
-) -> Exit {
-    let settings = local_settings(global, config)?;
+pub(super) async fn salvage(settings: Settings, options: Salvage, output: &Output) -> Done {
     exists(&settings)?;
     vacate(&settings).await;
-    let to = options.to.clone();
-    let bar = output::counter("records saved");
-    let counter = bar.clone();
-    let result = blocking(move || {
-        let saved = store::salvage(&settings.data, &to, &settings.store, |count| {
-            counter.set_position(count);
-        })
-        .map_err(Failed::from)?;
+    let to = options.to.display().to_string();
+    let (saved, registry) = counting("records saved", move |bar| {
+        let (from, limits) = (&settings.data, &settings.store);
+        let saved = store::salvage(from, &options.to, limits, |count| bar.set_position(count));
+        let saved = saved.map_err(Failed::from)?;
         let store = saved.open().map_err(|error| start_failed(&error.into()))?;
         let registry = Registry::open(store, Arc::new(SystemClock)).map_err(Failed::from)?;
         Ok((saved, registry))
     })
-    .await;
-    bar.finish_and_clear();
-    let (saved, registry) = result?;
+    .await?;
     let repaired = registry.repair().await.map_err(Failed::from)?;
     registry.close().await;
     // Not before: what does not fit together is no directory for a server.
@@ -273,22 +234,18 @@ pub(super) async fn salvage(
     })
     .await?;
     let whole = salvaged.is_complete() && repaired.lost.is_empty();
-    let to = options.to.display().to_string();
-    if output.is_json() {
-        output.value(&json!({
-            "path": to,
-            "whole": whole,
-            "records": salvaged.records,
-            "skills": repaired.skills,
-            "versions": repaired.versions,
-            "damaged_records": salvaged.damaged,
-            "unreadable_places": salvaged.gaps,
-            "last_write": salvaged.revision,
-            "last_write_acknowledged": salvaged.acknowledged,
-            "lost": repaired.lost,
-        }))?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    output.value(&json!({
+        "path": to,
+        "whole": whole,
+        "records": salvaged.records,
+        "skills": repaired.skills,
+        "versions": repaired.versions,
+        "damaged_records": salvaged.damaged,
+        "unreadable_places": salvaged.gaps,
+        "last_write": salvaged.revision,
+        "last_write_acknowledged": salvaged.acknowledged,
+        "lost": repaired.lost,
+    }))?;
     output.line(&format!(
         "{GOOD}saved{GOOD:#} {to} ({} skills, {} versions, {} records)",
         repaired.skills, repaired.versions, salvaged.records
@@ -298,39 +255,33 @@ pub(super) async fn salvage(
     }
     if salvaged.damaged + salvaged.gaps > 0 {
         let (damaged, gaps) = (salvaged.damaged, salvaged.gaps);
-        output::note(&format!(
+        output.note(&format!(
             "{damaged} damaged records were left out, and {gaps} places of the files cannot be read."
         ));
     }
-    if let Some(acknowledged) = salvaged
-        .acknowledged
-        .filter(|last| *last > salvaged.revision)
-    {
-        output::note(&format!(
+    let acknowledged = salvaged.acknowledged;
+    if let Some(acknowledged) = acknowledged.filter(|last| *last > salvaged.revision) {
+        output.note(&format!(
             "Write {acknowledged} was acknowledged; the last one that was found is {}.",
             salvaged.revision
         ));
     }
-    output::note(&format!(
+    output.note(&format!(
         "Changes are counted anew: watchers list again. Check it with: repertoire verify --data {to}"
     ));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Writes the store anew, without what is no longer used.
-pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -> Exit {
-    let settings = local_settings(global, config)?;
+pub(super) async fn compact(settings: Settings, output: &Output) -> Done {
     let data = settings.data.clone();
-    let bar = output::counter("records moved");
-    let counter = bar.clone();
     // A server that has the directory open does it while it serves.
-    let result = if let Some(channel) = connect_local(&settings.data).await {
-        compact_served(channel, |count| counter.set_position(count)).await
+    let compacted = if let Some(channel) = connect_local(&data).await {
+        compact_served(channel).await?
     } else {
-        blocking(move || {
-            let store = open(&settings)?;
-            let registry = Registry::open(store, Arc::new(SystemClock)).map_err(Failed::from)?;
-            let compacted = registry.compact(&Stop::never(), |count| counter.set_position(count));
+        counting("records moved", move |bar| {
+            let registry = Registry::open(open(&settings)?, Arc::new(SystemClock))?;
+            let compacted = registry.compact(&Stop::never(), |count| bar.set_position(count));
             compacted.map_err(|error| {
                 let is_damage = matches!(error, registry::Error::Unfit { .. });
                 let failed = Failed::from(error);
@@ -340,41 +291,34 @@ pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -
                 failed
             })
         })
-        .await
+        .await?
     };
-    bar.finish_and_clear();
     let store::Compacted {
         before,
         after,
         replaced,
-    } = result?;
-    if output.is_json() {
-        let now = if replaced { after } else { before };
-        output.value(&json!({"path": data.display().to_string(), "bytes_before": before, "bytes_after": now}))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let size = |size: u64| bytes(i64::try_from(size).unwrap_or(i64::MAX));
-    let data = data.display();
+    } = compacted;
+    let now = if replaced { after } else { before };
+    let data = data.display().to_string();
+    output.value(&json!({"path": data, "bytes_before": before, "bytes_after": now}))?;
+    let [before, after] =
+        [before, after].map(|size| bytes(i64::try_from(size).unwrap_or(i64::MAX)));
     output.line(&if replaced {
-        let (before, after) = (size(before), size(after));
         format!("{GOOD}compacted{GOOD:#} {data} from {before} to {after}")
     } else {
-        let (before, after) = (size(before), size(after));
         format!("nothing to gain: {data} has {before}, and would have {after} written anew")
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// Has a server compact the directory that it has open.
-async fn compact_served(
-    channel: Channel,
-    progress: impl Fn(u64),
-) -> Result<store::Compacted, Failed> {
+async fn compact_served(channel: Channel) -> Result<store::Compacted, Failed> {
     let mut admin = AdminClient::new(channel);
     let mut messages = admin.compact(CompactRequest {}).await?.into_inner();
+    let bar = counter("records moved");
     while let Some(message) = messages.message().await? {
-        progress(message.records);
+        bar.set_position(message.records);
         if let Some(outcome) = message.outcome {
+            bar.finish_and_clear();
             return Ok(store::Compacted {
                 before: outcome.size_bytes_before,
                 after: outcome.size_bytes_after,
@@ -382,31 +326,26 @@ async fn compact_served(
             });
         }
     }
+    bar.finish_and_clear();
     Err(Failed::new(
         Code::ServerUnreachable,
         "the compaction did not come to its end".to_owned(),
     ))
 }
 
-pub(super) async fn reindex(global: &Global, config: &Config, output: &Output) -> Exit {
-    let settings = local_settings(global, config)?;
+pub(super) async fn reindex(settings: Settings, output: &Output) -> Done {
     exists(&settings)?;
     vacate(&settings).await;
     let began = std::time::Instant::now();
     let domain = Domain::open(&settings).await;
     let domain = domain.map_err(|error| start_failed(&error))?;
     let search = domain.search().clone();
-    let unremoved = |error: search::Error| Failed::new(Code::LocalFileFailed, error.to_string());
-    blocking(move || search.remove().map_err(unremoved)).await?;
+    blocking(move || search.remove().map_err(Failed::file)).await?;
     index(&domain).await;
     let indexed = domain.search().progress().indexed;
     domain.close().await;
     let seconds = began.elapsed().as_secs_f64();
-    if output.is_json() {
-        output.value(&json!({"skills": indexed, "seconds": seconds}))?;
-    } else {
-        let skills = output::counted(indexed, "skill");
-        output.line(&format!("{GOOD}indexed{GOOD:#} {skills} in {seconds:.1} s"))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    output.value(&json!({"skills": indexed, "seconds": seconds}))?;
+    let skills = counted(indexed, "skill");
+    output.line(&format!("{GOOD}indexed{GOOD:#} {skills} in {seconds:.1} s"))
 }

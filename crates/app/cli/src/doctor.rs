@@ -1,13 +1,11 @@
 //! What of this machine the server can rely on.
 
-use std::path::Path;
-use std::process::ExitCode;
-
 use serde_json::json;
+use std::path::Path;
 
 use super::args::Global;
 use super::connect::settings;
-use super::output::{Failed, HINT, Output, Table, note};
+use super::output::{Exit, Failed, HINT, List, Output, exit};
 use super::{grading, status};
 use contract::v1::GetStatusRequest;
 use contract::v1::admin_client::AdminClient;
@@ -42,39 +40,30 @@ impl CheckStatus {
     }
 }
 
+const FINDINGS: List<Finding> = List::wrapped(&[
+    ("check", |it| it.check.to_owned()),
+    ("state", |it| it.status.word().to_owned()),
+    ("found", |it| it.found.clone()),
+]);
+
 /// Looks at the machine. Exits with 1 where something that the settings demand does not hold.
-pub(super) async fn doctor(
-    global: &Global,
-    config: &Config,
-    output: &Output,
-) -> Result<ExitCode, Failed> {
+pub(super) async fn doctor(global: &Global, config: &Config, output: &Output) -> Exit {
     let mut findings = vec![features()];
     findings.extend(grading::confinement(config).await?);
     findings.extend(certificate(config).await?);
     if global.server.is_none() {
         findings.push(directory(&settings(global, config).data).await);
     }
-    let failed = findings.iter().any(|it| it.status == CheckStatus::Failed);
-    if output.is_json() {
-        let checks = findings.iter().map(|it| {
-            json!({"check": it.check, "state": it.status.word(), "found": it.found, "next": it.next})
-        });
-        output.value(&json!({"checks": checks.collect::<Vec<_>>()}))?;
-    } else {
-        let mut rows = Table::new(&["check", "state", "found"]).wrapped();
-        for it in &findings {
-            rows.add_row([it.check, it.status.word(), &it.found]);
-        }
-        output.table(&rows)?;
-        for it in findings.iter().filter(|it| it.status != CheckStatus::Ok) {
-            note(&format!("{HINT}hint:{HINT:#} {}: {}", it.check, it.next));
-        }
+    let checks = findings.iter().map(|it| {
+        json!({"check": it.check, "state": it.status.word(), "found": it.found, "next": it.next})
+    });
+    output.value(&json!({"checks": checks.collect::<Vec<_>>()}))?;
+    output.list(&FINDINGS, &findings)?;
+    for it in findings.iter().filter(|it| it.status != CheckStatus::Ok) {
+        output.note(&format!("{HINT}hint:{HINT:#} {}: {}", it.check, it.next));
     }
-    Ok(if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let failed = findings.iter().any(|it| it.status == CheckStatus::Failed);
+    Ok(exit(!failed, 1))
 }
 
 /// What this program was built with.

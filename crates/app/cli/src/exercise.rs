@@ -2,29 +2,52 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+
+use clap::Args;
 
 use super::connect::Client;
-use super::learn::{Start, Submit};
-use super::output::{BAD, Exit, FAINT, Failed, GOOD, HINT, Output, Style, WARN, note};
+use super::output::{BAD, Done, Exit, FAINT, Failed, GOOD, HINT, Output, Style, WARN, exit};
 use contract::v1;
 use model::Code;
 
 /// File with the instructions, in the folder of an exercise.
 const INSTRUCTIONS: &str = "EXERCISE.md";
 
+#[derive(Debug, Args)]
+pub(super) struct Start {
+    /// A path, or an exercise.
+    id: String,
+    /// Folder in which the exercise gets its own. [default: here]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Open an exercise whether or not what it builds on was learned.
+    #[arg(long)]
+    practice: bool,
+    /// Overwrite files that are there.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Submit {
+    /// The solution: a file, or the folder that `learn start` made.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The exercise. [default: the name of the folder]
+    #[arg(long, value_name = "ID")]
+    exercise: Option<String>,
+    /// Hand it in whether or not what the exercise builds on was learned.
+    #[arg(long)]
+    practice: bool,
+}
+
 pub(super) async fn start(
-    client: &mut Client,
+    client: &Client,
     learner: String,
     options: Start,
     output: &Output,
-) -> Exit {
-    let Start {
-        id,
-        dir,
-        practice,
-        force,
-    } = options;
+) -> Done {
+    let (id, practice) = (options.id, options.practice);
     let next = v1::NextExerciseRequest {
         path_id: id.clone(),
         learner: learner.clone(),
@@ -48,7 +71,7 @@ pub(super) async fn start(
         }
         Err(refused) => return Err(refused.into()),
     };
-    let folder = dir.join(&exercise.id);
+    let folder = options.dir.unwrap_or(".".into()).join(&exercise.id);
     let mut files: BTreeMap<PathBuf, String> = exercise
         .starter_files
         .iter()
@@ -58,21 +81,15 @@ pub(super) async fn start(
         let name = PathBuf::from(&exercise.file_name);
         files.insert(name, exercise.starter_code.clone());
     }
-    let there: Vec<_> = files
-        .keys()
-        .filter(|path| folder.join(path).exists())
-        .collect();
-    let keep = !there.is_empty() && !force;
+    let is_there = files.keys().any(|path| folder.join(path).exists());
+    let keep = is_there && !options.force;
     if !keep {
         write(&folder, &files)?;
     }
     let instructions = instructions(&exercise);
     let about = BTreeMap::from([(PathBuf::from(INSTRUCTIONS), instructions)]);
     write(&folder, &about)?;
-    if output.is_json() {
-        output.message("ExerciseDetail", &exercise)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    output.message(&exercise)?;
     output.line(&format!("{} ({})", exercise.title, exercise.id))?;
     if !why.is_empty() {
         output.line(&format!("{FAINT}{why}{FAINT:#}"))?;
@@ -101,20 +118,13 @@ pub(super) async fn start(
         output.line(&format!("{HINT}hint:{HINT:#} {hint}"))?;
     }
     let verb = if keep { "kept as they are" } else { "written" };
-    let names: Vec<_> = files
-        .keys()
-        .map(|path| path.display().to_string())
-        .collect();
-    note(&format!(
-        "{verb}: {} in {}",
-        names.join(", "),
-        folder.display()
+    let names = files.keys().map(|path| path.display().to_string());
+    let (names, folder) = (names.collect::<Vec<_>>().join(", "), folder.display());
+    output.note(&format!("{verb}: {names} in {folder}"));
+    output.note(&format!(
+        "{HINT}hint:{HINT:#} `repertoire learn submit {folder}` grades it"
     ));
-    note(&format!(
-        "{HINT}hint:{HINT:#} `repertoire learn submit {}` grades it",
-        folder.display()
-    ));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// What to do, and what a reviewer will look at, to be read beside the work.
@@ -130,7 +140,7 @@ fn instructions(exercise: &v1::ExerciseDetail) -> String {
 }
 
 /// Writes files below a folder. The server named them: none may lead out of it.
-fn write(folder: &Path, files: &BTreeMap<PathBuf, String>) -> Result<(), Failed> {
+fn write(folder: &Path, files: &BTreeMap<PathBuf, String>) -> Done {
     for (path, text) in files {
         let is_inside = path
             .components()
@@ -140,7 +150,7 @@ fn write(folder: &Path, files: &BTreeMap<PathBuf, String>) -> Result<(), Failed>
                 "the server named a file `{}`, which is none",
                 path.display()
             );
-            return Err(Failed::new(Code::LocalFileFailed, message));
+            return Err(Failed::file(message));
         }
         let to = folder.join(path);
         if let Some(parent) = to.parent() {
@@ -154,10 +164,7 @@ fn write(folder: &Path, files: &BTreeMap<PathBuf, String>) -> Result<(), Failed>
 /// What a file or folder holds: one text, or files.
 fn solution(from: &Path) -> Result<(String, Vec<v1::SolutionFile>), Failed> {
     let failed = |path: &Path, error: &dyn std::fmt::Display| {
-        Failed::new(
-            Code::LocalFileFailed,
-            format!("`{}`: {error}", path.display()),
-        )
+        Failed::file(format!("`{}`: {error}", path.display()))
     };
     let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| failed(path, &error));
     if !from.is_dir() {
@@ -183,7 +190,7 @@ fn solution(from: &Path) -> Result<(String, Vec<v1::SolutionFile>), Failed> {
 }
 
 pub(super) async fn submit(
-    client: &mut Client,
+    client: &Client,
     learner: String,
     options: Submit,
     output: &Output,
@@ -226,15 +233,7 @@ pub(super) async fn submit(
             None => failed,
         }
     });
-    let answer = answer?.into_inner();
-    let code = match answer.verdict() {
-        v1::Verdict::Pass | v1::Verdict::Pending => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    };
-    if output.is_json() {
-        output.message("SubmitSolutionResponse", &answer)?;
-        return Ok(code);
-    }
+    let answer = output.answer(answer?)?;
     let (style, word) = match answer.verdict() {
         v1::Verdict::Pass => (GOOD, "passed"),
         v1::Verdict::Pending => (WARN, "waits for a reviewer"),
@@ -255,16 +254,17 @@ pub(super) async fn submit(
         ))?;
     }
     if let Some(next) = &answer.next_exercise {
-        note(&format!(
+        output.note(&format!(
             "{HINT}next:{HINT:#} {} (`repertoire learn start {}`)",
             next.title, next.id
         ));
     }
-    Ok(code)
+    let passes = [v1::Verdict::Pass, v1::Verdict::Pending].contains(&answer.verdict());
+    Ok(exit(passes, 1))
 }
 
 /// What to make of a solution, as a person reads it.
-fn told(feedback: &v1::SolutionFeedback, output: &Output) -> Result<(), Failed> {
+fn told(feedback: &v1::SolutionFeedback, output: &Output) -> Done {
     output.lines(&feedback.summary)?;
     for result in feedback.test_results.iter().flat_map(|it| &it.details) {
         let (style, mark) = if result.passed {

@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -10,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::connect::Client;
 use super::mirror::Tree;
-use super::output::{Exit, Failed, GOOD, Output, bytes, json_of};
+use super::output::{Done, Failed, GOOD, Output, bytes, json_of};
 use super::skill_args::version;
 use contract::v1;
 use model::{Code, Digest};
@@ -70,51 +69,37 @@ fn plain(name: &str) -> Result<PathBuf, Failed> {
         return Ok(path.to_owned());
     }
     let refused = format!("the server names the archive {name:?}, which is no plain file name");
-    Err(Failed::new(Code::LocalFileFailed, refused).hint("name a file yourself with --output"))
+    Err(Failed::file(refused).hint("name a file yourself with --output"))
 }
 
-pub(super) async fn export(client: &mut Client, options: Export, output: &Output) -> Exit {
-    let Export {
-        skill,
-        at,
-        output: file,
-        archive,
-        force,
-        all,
-        tree,
-    } = options;
-    if let Some(folder) = all {
-        return super::mirror::all(client, folder, tree, output).await;
+pub(super) async fn export(client: &Client, options: Export, output: &Output) -> Done {
+    let force = options.force;
+    if let Some(folder) = options.all {
+        return super::mirror::all(client, folder, options.tree, output).await;
     }
-    let (version_number, semantic_version) = version(at);
-    let format = match archive {
+    let (version_number, semantic_version) = version(options.at);
+    let format = match options.archive {
         Archive::TarGz => v1::ArchiveFormat::TarGz,
         Archive::Zip => v1::ArchiveFormat::Zip,
     };
     let request = v1::ExportSkillRequest {
-        skill_id: skill.unwrap_or_default(),
+        skill_id: options.skill.unwrap_or_default(),
         version_number,
         semantic_version,
         format: format.into(),
         info_only: false,
     };
     let mut chunks = client.registry().export_skill(request).await?.into_inner();
-    let first = chunks
-        .message()
-        .await?
-        .ok_or_else(|| Failed::fault("the server sent nothing"))?;
+    let first = chunks.message().await?;
+    let first = first.ok_or_else(|| Failed::fault("the server sent nothing"))?;
     let info = first.info.clone().unwrap_or_default();
-    let path = match file {
+    let path = match options.output {
         Some(file) => file,
         None => plain(&info.file_name)?,
     };
     super::data::free(&path, force)?;
-    let named = |error: std::io::Error| {
-        Failed::new(
-            Code::LocalFileFailed,
-            format!("cannot write {}: {error}", path.display()),
-        )
-    };
+    let named =
+        |error: std::io::Error| Failed::file(format!("cannot write {}: {error}", path.display()));
     let archive = AtomicFile::new(&path).map_err(named)?;
     let mut written = 0_u64;
     let mut digest = Sha256::new();
@@ -138,15 +123,13 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
     }
     archive.persist(force).map_err(named)?;
     if output.is_json() {
-        output.value(&json!({"path": path.display().to_string(), "bytes": written, "archive": json_of("ArchiveInfo", &info)?}))?;
-    } else {
-        output.line(&format!(
-            "{GOOD}wrote{GOOD:#} {} ({})",
-            path.display(),
-            bytes(i64::try_from(written).unwrap_or(0))
-        ))?;
+        let archive = json_of(&info)?;
+        output.value(
+            &json!({"path": path.display().to_string(), "bytes": written, "archive": archive}),
+        )?;
     }
-    Ok(ExitCode::SUCCESS)
+    let size = bytes(i64::try_from(written).unwrap_or(0));
+    output.line(&format!("{GOOD}wrote{GOOD:#} {} ({size})", path.display()))
 }
 
 #[cfg(test)]

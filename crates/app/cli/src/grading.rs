@@ -1,64 +1,41 @@
 //! What grades solutions: whether it can be relied on, and the gate of learning paths.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use serde_json::json;
 
 use super::doctor::{CheckStatus, Finding};
-use super::outcome::{problem_line, problems_json};
-use super::output::{BAD, Failed, GOOD, Output};
+use super::outcome::{problems_json, report_checked};
+use super::output::{Exit, Failed, Output, exit};
 use contract::v1;
-use model::Code;
 use server::{Config, learning};
 
 /// Says what is wrong with learning paths: reads them, and sends them through their gate.
-pub(super) async fn check(
-    folders: &[PathBuf],
-    config: &Config,
-    output: &Output,
-) -> Result<ExitCode, Failed> {
+pub(super) async fn check(folders: &[PathBuf], config: &Config, output: &Output) -> Exit {
     let graders = learning::graders(&config.learning)?;
     let mut found = Vec::new();
     for folder in folders {
-        let read = learning::read_paths(folder);
-        found.extend(read.map_err(|error| Failed::new(Code::LocalFileFailed, error.to_string()))?);
+        found.extend(learning::read_paths(folder).map_err(Failed::file)?);
     }
     learning::check(&mut found, &graders).await;
     let mut items = Vec::new();
     let sound = found.iter().filter(|it| it.is_sound()).count();
     let refused = found.len() - sound;
     for it in found {
-        let (is_sound, folder) = (it.is_sound(), it.folder.display().to_string());
+        let is_sound = it.is_sound();
         let problems: Vec<v1::Problem> = it.problems.into_iter().map(Into::into).collect();
+        report_checked(&it.folder, is_sound, &[], &problems, output)?;
         if output.is_json() {
             items.push(json!({
-                "path": folder,
+                "path": it.folder.display().to_string(),
                 "valid": is_sound,
                 "problems": problems_json(&problems)?,
             }));
-            continue;
-        }
-        let (style, word) = if is_sound {
-            (GOOD, "valid")
-        } else {
-            (BAD, "refused")
-        };
-        output.line(&format!("{style}{word}{style:#} {folder}"))?;
-        for problem in &problems {
-            output.line(&format!("  {}", problem_line(problem)))?;
         }
     }
-    if output.is_json() {
-        output.value(&json!({"valid": sound, "refused": refused, "paths": items}))?;
-    } else {
-        output.line(&format!("{sound} valid, {refused} refused"))?;
-    }
-    Ok(if refused == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    output.value(&json!({"valid": sound, "refused": refused, "paths": items}))?;
+    output.line(&format!("{sound} valid, {refused} refused"))?;
+    Ok(exit(refused == 0, 1))
 }
 
 fn status(holds: bool, otherwise: CheckStatus) -> CheckStatus {

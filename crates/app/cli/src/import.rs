@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use clap::Args;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -17,9 +18,9 @@ use super::folder::{Claim, Draft, Ids};
 use super::outcome::{
     LeftOut, Outcome, problems_json, report_checked, report_published, summarize,
 };
-use super::output::{self, FAINT, Failed, Output, Table, json_of, note};
+use super::output::{self, Exit, FAINT, Failed, List, Output, exit, json_of, note};
 use super::scan::LOOK;
-use super::skill_args::{Import, Publish, Validate};
+use super::skill_args::Home;
 use contract::v1;
 use contract::v1::publish_skills_response::Result as Item;
 use model::{Code, Problem, SkillId};
@@ -27,6 +28,61 @@ use registry::Bundle;
 
 /// Skills read ahead of the server.
 const AHEAD: usize = 8;
+
+#[derive(Debug, Args)]
+pub(super) struct Import {
+    /// Folders to look for skills in.
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    #[command(flatten)]
+    home: Home,
+    /// What changed, kept with each version.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    summary: String,
+    /// Refuse what the Agent Skills standard does not allow, instead of reporting it.
+    #[arg(long)]
+    strict: bool,
+    /// Store nothing, and say of each skill what would become of it.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Publish {
+    /// Folder of the skill.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Id to publish it as, SOURCE/AUTHOR/NAME. [default: by --location and its name]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    #[command(flatten)]
+    home: Home,
+    /// What changed, kept with the version.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    summary: String,
+    /// Publish the version without making it the active one.
+    #[arg(long)]
+    no_activate: bool,
+    /// Refuse what the Agent Skills standard does not allow, instead of reporting it.
+    #[arg(long)]
+    strict: bool,
+    /// Store nothing, and say what would become of the skill.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Validate {
+    /// Folders to look for skills in.
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// Mend each SKILL.md first, where there is one way to do it.
+    #[arg(long)]
+    fix: bool,
+    /// Refuse what the Agent Skills standard does not allow, instead of reporting it.
+    #[arg(long)]
+    strict: bool,
+}
 
 pub(super) fn request(
     id: String,
@@ -59,7 +115,7 @@ pub(super) fn request(
 
 /// The folders of skills below one.
 fn found_below(root: &Path) -> Result<folder::SkillFolders, Failed> {
-    folder::find(root).map_err(|error| Failed::new(Code::LocalFileFailed, error))
+    folder::find(root).map_err(Failed::file)
 }
 
 /// What was left out of a folder.
@@ -146,17 +202,7 @@ pub(super) async fn receive(
         };
         let outcome = match answer.result {
             Some(Item::Published(published)) => Outcome::Published(Box::new(published)),
-            Some(Item::Refused(v1::Refusal {
-                code,
-                message,
-                recovery_suggestions: hints,
-                problems,
-            })) => Outcome::Refused {
-                code,
-                message,
-                hints,
-                problems,
-            },
+            Some(Item::Refused(refusal)) => Outcome::Refused(refusal),
             None => Outcome::unanswered(),
         };
         outcomes.insert(path, outcome);
@@ -164,20 +210,10 @@ pub(super) async fn receive(
     (outcomes, None)
 }
 
-pub(super) async fn import(
-    client: &mut Client,
-    options: Import,
-    output: &Output,
-) -> Result<ExitCode, Failed> {
-    let Import {
-        folders,
-        home,
-        summary,
-        strict,
-        dry_run,
-    } = options;
+pub(super) async fn import(client: &Client, options: Import, output: &Output) -> Exit {
+    let dry_run = options.dry_run;
     let (mut paths, mut left) = (Vec::new(), LeftOut::new());
-    for root in &folders {
+    for root in &options.folders {
         let folder::SkillFolders {
             folders: found,
             left_out,
@@ -194,30 +230,32 @@ pub(super) async fn import(
     let (items, stream) = mpsc::channel(AHEAD);
     let sent = Arc::new(Mutex::new(VecDeque::new()));
     let mut reader = FolderReader {
-        ids: Ids::new(home.named()),
-        summary,
-        strict,
+        ids: Ids::new(options.home.named()),
+        summary: options.summary,
+        strict: options.strict,
         dry_run,
         left,
         sent: Arc::clone(&sent),
     };
     let all = paths.clone();
     let reader = tokio::task::spawn_blocking(move || (reader.read(paths, &items), reader.left));
-    let answers = client
-        .registry()
-        .publish_skills(ReceiverStream::new(stream))
-        .await?
-        .into_inner();
+    let stream = ReceiverStream::new(stream);
+    let answers = client.registry().publish_skills(stream).await?;
+    let answers = answers.into_inner();
     let (mut outcomes, ended) = receive(answers, &sent, || bar.inc(1)).await;
     bar.finish_and_clear();
     let (settled, left) = reader.await.map_err(Failed::fault)?;
     outcomes.extend(settled);
     let outcomes = completed(outcomes, all);
-    summarize(&outcomes, &left, dry_run, output)?;
-    if let Some(status) = ended {
-        return Err(Failed::from(status).hint("import again: what is there already stays as it is"));
+    let code = exit_code(&outcomes);
+    summarize(outcomes, &left, dry_run, output)?;
+    match ended {
+        None => Ok(code),
+        Some(status) => {
+            let hint = "import again: what is there already stays as it is";
+            Err(Failed::from(status).hint(hint))
+        }
     }
-    Ok(exit(&outcomes))
 }
 
 /// What became of all folders: an answer that did not come is no success, nor is a copy of
@@ -240,30 +278,14 @@ fn completed(
     outcomes
 }
 
-fn exit(outcomes: &BTreeMap<PathBuf, Outcome>) -> ExitCode {
+fn exit_code(outcomes: &BTreeMap<PathBuf, Outcome>) -> ExitCode {
     let mut outcomes = outcomes.values();
-    if outcomes.any(|outcome| matches!(outcome, Outcome::Refused { .. })) {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    }
+    exit(!outcomes.any(|it| matches!(it, Outcome::Refused(_))), 1)
 }
 
-pub(super) async fn publish(
-    client: &mut Client,
-    options: Publish,
-    output: &Output,
-) -> Result<ExitCode, Failed> {
-    let Publish {
-        folder,
-        id,
-        home,
-        summary,
-        no_activate,
-        strict,
-        dry_run,
-    } = options;
-    let mut ids = Ids::new(home.named());
+pub(super) async fn publish(client: &Client, options: Publish, output: &Output) -> Exit {
+    let (folder, id, strict) = (options.folder, options.id, options.strict);
+    let (dry_run, mut ids) = (options.dry_run, Ids::new(options.home.named()));
     let path = folder.clone();
     let read = tokio::task::spawn_blocking(move || {
         // A short name is the slug of a skill that is there.
@@ -285,99 +307,90 @@ pub(super) async fn publish(
         Ok(read) => read,
         Err(problems) => {
             let outcomes = BTreeMap::from([(folder, Outcome::refused(problems))]);
-            summarize(&outcomes, &LeftOut::new(), dry_run, output)?;
+            summarize(outcomes, &LeftOut::new(), dry_run, output)?;
             return Ok(ExitCode::FAILURE);
         }
     };
     for (path, why) in left {
         note(&format!("{FAINT}{}: {why}{FAINT:#}", path.display()));
     }
-    let mut request = request(id, bundle, &summary, Some(!no_activate));
+    let activate = Some(!options.no_activate);
+    let mut request = request(id, bundle, &options.summary, activate);
     request.dry_run = dry_run;
     let published = client.registry().publish_skill(request).await?.into_inner();
-    let exit = if published.version.as_ref().is_some_and(|v| v.held) {
-        ExitCode::from(LOOK)
-    } else {
-        ExitCode::SUCCESS
-    };
     if output.is_json() {
-        let mut said = json_of("PublishSkillResponse", &published)?;
-        if dry_run && let Some(said) = said.as_object_mut() {
+        let mut said = json_of(&published)?;
+        if let Some(said) = said.as_object_mut().filter(|_| dry_run) {
             said.insert("dry_run".to_owned(), true.into());
         }
         output.value(&said)?;
-        return Ok(exit);
     }
     report_published(&published, output)?;
-    if dry_run && !output.is_rows() {
+    if dry_run {
         output.line("this is what a publish would come to now; nothing is stored")?;
     }
-    Ok(exit)
+    let is_held = published.version.as_ref().is_some_and(|v| v.held);
+    Ok(exit(!is_held, LOOK))
 }
 
-fn mended(folder: &Path) -> Result<Vec<Problem>, Failed> {
-    let failed = |error: folder::FixError| Failed::new(Code::LocalFileFailed, error.to_string());
-    folder::fix(folder).map_err(failed)
+/// A folder that was looked at.
+struct Checked {
+    path: PathBuf,
+    is_valid: bool,
+    problems: Vec<v1::Problem>,
 }
 
-pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, Failed> {
-    let Validate {
-        folders,
-        fix: mend,
-        strict,
-    } = options;
-    let (mut valid, mut invalid, mut items) = (0, 0, Vec::new());
-    let mut rows = Table::new(&["path", "state", "problems"]);
-    for root in folders {
-        let found = found_below(root)?.folders;
-        let found = if found.is_empty() {
-            vec![root.clone()]
-        } else {
-            found
-        };
+const CHECKED: List<Checked> = List::new(&[
+    ("path", |it| it.path.display().to_string()),
+    ("state", |it| {
+        let state = if it.is_valid { "valid" } else { "refused" };
+        state.to_owned()
+    }),
+    ("problems", |it| it.problems.len().to_string()),
+]);
+
+pub(super) fn validate(options: &Validate, output: &Output) -> Exit {
+    let (mut checked, mut items) = (Vec::new(), Vec::new());
+    for root in &options.folders {
+        let mut found = found_below(root)?.folders;
+        if found.is_empty() {
+            found.push(root.clone());
+        }
         for path in found {
-            let mended = if *mend { mended(&path)? } else { Vec::new() };
-            let mended: Vec<v1::Problem> = mended.into_iter().map(Into::into).collect();
-            let draft = Draft::read(&path, None, *strict);
-            let (accepted, problems) = (draft.is_valid, draft.candidate.problems);
-            if accepted {
-                valid += 1;
+            let mended = if options.fix {
+                folder::fix(&path).map_err(Failed::file)?
             } else {
-                invalid += 1;
-            }
+                Vec::new()
+            };
+            let mended: Vec<v1::Problem> = mended.into_iter().map(Into::into).collect();
+            let draft = Draft::read(&path, None, options.strict);
+            let (is_valid, problems) = (draft.is_valid, draft.candidate.problems);
             let problems: Vec<v1::Problem> = problems.into_iter().map(Into::into).collect();
-            if output.is_rows() {
-                let state = if accepted { "valid" } else { "refused" };
-                let shown = path.display().to_string();
-                rows.add_row([&shown, state, &problems.len().to_string()]);
-            }
+            report_checked(&path, is_valid, &mended, &problems, output)?;
             if output.is_json() {
                 let mut item = json!({
                     "path": path.display().to_string(),
-                    "valid": accepted,
+                    "valid": is_valid,
                     "problems": problems_json(&problems)?,
                 });
-                if let Some(item) = item.as_object_mut().filter(|_| *mend) {
+                if let Some(item) = item.as_object_mut().filter(|_| options.fix) {
                     item.insert("fixed".to_owned(), json!(problems_json(&mended)?));
                 }
                 items.push(item);
-                continue;
             }
-            report_checked(&path, accepted, &mended, &problems, output)?;
+            checked.push(Checked {
+                path,
+                is_valid,
+                problems,
+            });
         }
     }
-    if output.is_json() {
-        output.value(&json!({"valid": valid, "refused": invalid, "skills": items}))?;
-    } else if output.is_rows() {
-        output.table(&rows)?;
-    } else {
-        output.line(&format!("{valid} valid, {invalid} refused"))?;
-    }
-    Ok(if invalid == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    let valid = checked.iter().filter(|it| it.is_valid).count();
+    let refused = checked.len() - valid;
+    output.value(&json!({"valid": valid, "refused": refused, "skills": items}))?;
+    output.rows(&CHECKED, &checked)?;
+    output.line(&format!("{valid} valid, {refused} refused"))?;
+    Ok(exit(refused == 0, 1))
 }
 
 #[cfg(test)]
@@ -402,12 +415,12 @@ mod tests {
             .values()
             .map(|outcome| match outcome {
                 Outcome::Published(_) | Outcome::Copy { .. } => "",
-                Outcome::Refused { code, .. } => code,
+                Outcome::Refused(refusal) => &refusal.code,
             })
             .collect();
         let no_answer = Code::ServerUnreachable.name();
         assert_eq!(codes, ["", no_answer, no_answer, no_answer]);
-        assert_eq!(exit(&outcomes), ExitCode::FAILURE);
+        assert_eq!(exit_code(&outcomes), ExitCode::FAILURE);
     }
 
     #[test]
@@ -425,10 +438,10 @@ mod tests {
         ]);
         let outcomes = completed(outcomes, Vec::new());
         assert!(matches!(outcomes.get(&other), Some(Outcome::Copy { .. })));
-        let Some(Outcome::Refused { code, message, .. }) = outcomes.get(&copy) else {
+        let Some(Outcome::Refused(refusal)) = outcomes.get(&copy) else {
             panic!("not refused");
         };
-        let told = (code.as_str(), message.as_str());
+        let told = (refusal.code.as_str(), refusal.message.as_str());
         assert_eq!(
             told,
             ("SKILL_INVALID", "The same files as a, which was refused")

@@ -182,18 +182,15 @@ fn show(told: &Told, output: &Output) -> Exit {
     for text in &told.notes {
         note(&format!("{WARN}warning:{WARN:#} {text}"));
     }
-    if output.is_json() {
-        output.value(&told.json)?;
-    } else {
-        for line in &told.lines {
-            let style = match line.tone {
-                Tone::Good => GOOD,
-                Tone::Warn => WARN,
-                Tone::Bad => BAD,
-                Tone::Faint => FAINT,
-            };
-            output.line(&format!("{style}{}{style:#} {}", line.word, line.text))?;
-        }
+    output.value(&told.json)?;
+    for line in &told.lines {
+        let style = match line.tone {
+            Tone::Good => GOOD,
+            Tone::Warn => WARN,
+            Tone::Bad => BAD,
+            Tone::Faint => FAINT,
+        };
+        output.line(&format!("{style}{}{style:#} {}", line.word, line.text))?;
     }
     Ok(match told.concern {
         Concern::None => ExitCode::SUCCESS,
@@ -202,44 +199,27 @@ fn show(told: &Told, output: &Output) -> Exit {
     })
 }
 
-/// Those that need no server.
-pub(super) fn here(command: Command, output: &Output) -> Result<Exit, Command> {
-    match command {
-        Command::Uninstall(options) => Ok(uninstall(options, output)),
-        Command::Installed(options) => Ok(targets(options.place).and_then(|targets| {
-            let all = provision::installed(&targets)?;
-            show(&provision::of_installed(&all), output)
-        })),
-        command => Err(command),
-    }
+pub(super) fn installed(options: Installed, output: &Output) -> Exit {
+    let all = provision::installed(&targets(options.place)?)?;
+    show(&provision::of_installed(&all), output)
 }
 
-fn uninstall(options: Uninstall, output: &Output) -> Exit {
-    let Uninstall {
-        skills,
-        place,
-        remove_data,
-        force,
-    } = options;
-    let (targets, until) = (targets(place)?, Instant::now() + PATIENCE);
+pub(super) fn uninstall(options: Uninstall, output: &Output) -> Exit {
+    let (targets, until) = (targets(options.place)?, Instant::now() + PATIENCE);
+    let (data, force) = (options.remove_data, options.force);
     let give_up = || Instant::now() >= until;
-    let removed: Result<Vec<_>, _> = skills
-        .iter()
-        .map(|skill| provision::uninstall(&targets, skill, remove_data, force, &give_up))
-        .collect();
-    show(&provision::of_removed(&removed?), output)
+    let removed = options.skills.iter();
+    let removed = removed.map(|it| provision::uninstall(&targets, it, data, force, &give_up));
+    let removed: Vec<_> = removed.collect::<Result<_, _>>()?;
+    show(&provision::of_removed(&removed), output)
 }
 
 /// Those that ask a server.
-pub(super) async fn served(client: &mut Client, command: Command, output: &Output) -> Exit {
+pub(super) async fn served(client: &Client, command: Command, output: &Output) -> Exit {
     match command {
         Command::Install(options) => install(client, options, output).await,
         Command::Update(options) => {
-            let Update {
-                skills,
-                place,
-                force,
-            } = options;
+            let (place, skills, force) = (options.place, options.skills, options.force);
             let call = async |with: &Provision<'_, Served<'_>>| {
                 provision::update(with, skills, force).await
             };
@@ -262,22 +242,16 @@ pub(super) async fn served(client: &mut Client, command: Command, output: &Outpu
     }
 }
 
-async fn install(client: &mut Client, options: Install, output: &Output) -> Exit {
-    let Install {
-        skills,
-        place,
-        method,
-        frozen,
-        force,
-    } = options;
-    let method = match method {
+async fn install(client: &Client, options: Install, output: &Output) -> Exit {
+    let (skills, frozen, force) = (options.skills, options.frozen, options.force);
+    let method = match options.method {
         MethodName::Copy => Method::Copy,
         MethodName::Symlink => Method::Symlink,
     };
     let call = async |with: &Provision<'_, Served<'_>>| {
         provision::install(with, skills, method, frozen, force).await
     };
-    let (changes, targets) = with(client, place, call).await?;
+    let (changes, targets) = with(client, options.place, call).await?;
     let exit = show(&provision::of_changes(&changes, &targets), output)?;
     // Less than the lock of `npx skills` says is no success.
     Ok(if changes.missing.is_empty() {

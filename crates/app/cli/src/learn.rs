@@ -6,9 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::connect::Client;
-use super::output::{
-    self, Exit, FAINT, Failed, GOOD, HINT, Output, Table, WARN, counted, note, time,
-};
+use super::output::{Done, Exit, FAINT, Failed, GOOD, HINT, List, Output, WARN, counted, time};
 use super::{exercise, teach};
 use contract::v1;
 
@@ -25,17 +23,17 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Learn {
     /// Whose progress it is. [default: the learner `default`]
-    #[arg(
-        long,
-        global = true,
-        env = "REPERTOIRE_LEARNER",
-        value_name = "NAME",
-        default_value = "",
-        hide_default_value = true
-    )]
-    learner: String,
+    #[arg(long, global = true, env = "REPERTOIRE_LEARNER", value_name = "NAME")]
+    learner: Option<String>,
     #[command(subcommand)]
     pub(super) action: Action,
+}
+
+impl Learn {
+    /// It lists paths or exercises.
+    pub(super) fn prints_rows(&self) -> bool {
+        matches!(self.action, Action::List { .. } | Action::Show { .. })
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -43,8 +41,8 @@ pub(super) enum Action {
     /// List the learning paths.
     List {
         /// Only paths of this category.
-        #[arg(long, default_value = "", hide_default_value = true)]
-        category: String,
+        #[arg(long)]
+        category: Option<String>,
     },
     /// Show a path with its exercises.
     Show {
@@ -52,9 +50,9 @@ pub(super) enum Action {
         path: String,
     },
     /// Begin the next exercise of a path, or an exercise: write its files into a folder.
-    Start(Start),
+    Start(exercise::Start),
     /// Hand in a solution. Exits with 1 where it does not pass.
-    Submit(Submit),
+    Submit(exercise::Submit),
     /// Reveal the next hint of an exercise. Each takes 0.05 off the score.
     Hint {
         /// The exercise.
@@ -66,8 +64,7 @@ pub(super) enum Action {
     /// Show how far you are.
     Progress {
         /// Only this path.
-        #[arg(default_value = "", hide_default_value = true)]
-        path: String,
+        path: Option<String>,
         /// Show what you did last, too.
         #[arg(long)]
         history: bool,
@@ -85,11 +82,10 @@ pub(super) enum Action {
     /// List the solutions that wait for a reviewer.
     Reviews {
         /// Only of this path.
-        #[arg(default_value = "", hide_default_value = true)]
-        path: String,
+        path: Option<String>,
     },
     /// Say what you think of a solution.
-    Review(Review),
+    Review(teach::Review),
     /// Say what is wrong with learning paths, by rule, file and line. Needs no server.
     Check {
         /// Folders of learning paths, or of such folders.
@@ -98,87 +94,92 @@ pub(super) enum Action {
     },
 }
 
-#[derive(Debug, Args)]
-pub(super) struct Start {
-    /// A path, or an exercise.
-    pub(super) id: String,
-    /// Folder in which the exercise gets its own. [default: here]
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = ".",
-        hide_default_value = true
-    )]
-    pub(super) dir: PathBuf,
-    /// Open an exercise whether or not what it builds on was learned.
-    #[arg(long)]
-    pub(super) practice: bool,
-    /// Overwrite files that are there.
-    #[arg(long)]
-    pub(super) force: bool,
-}
+const PATHS: List<v1::LearningPathSummary> = List::new(&[
+    ("path", |path| path.id.clone()),
+    ("name", |path| path.name.clone()),
+    ("for", |path| {
+        format!("{:?}", path.difficulty()).to_lowercase()
+    }),
+    ("hours", |path| path.estimated_hours.to_string()),
+    ("exercises", |path| {
+        let done = path.progress.unwrap_or_default();
+        format!("{}/{}", done.completed_exercises, path.exercise_count)
+    }),
+    ("progress", |path| {
+        let done = path.progress.unwrap_or_default();
+        format!("{} %", done.percent_complete)
+    }),
+]);
 
-#[derive(Debug, Args)]
-pub(super) struct Submit {
-    /// The solution: a file, or the folder that `learn start` made.
-    #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
-    /// The exercise. [default: the name of the folder]
-    #[arg(long, value_name = "ID")]
-    pub(super) exercise: Option<String>,
-    /// Hand it in whether or not what the exercise builds on was learned.
-    #[arg(long)]
-    pub(super) practice: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Review {
-    /// The submission, as `learn reviews` names it.
-    pub(super) submission: String,
-    /// Who reviews it.
-    #[arg(long, value_name = "NAME")]
-    pub(super) reviewer: String,
-    /// It does what was asked.
-    #[arg(long, conflicts_with = "fail", required_unless_present = "fail")]
-    pub(super) pass: bool,
-    /// It does not.
-    #[arg(long)]
-    pub(super) fail: bool,
-    /// How much of it is right, 0 to 1. [default: 1 where it passes, else 0]
-    #[arg(long)]
-    pub(super) score: Option<f64>,
-    /// What the learner should know.
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
-    pub(super) comment: String,
-}
+const EXERCISES: List<v1::ExerciseSummary> = List::new(&[
+    ("exercise", |exercise| exercise.id.clone()),
+    ("title", |exercise| exercise.title.clone()),
+    ("type", |exercise| {
+        format!("{:?}", exercise.r#type()).to_lowercase()
+    }),
+    ("minutes", |exercise| exercise.estimated_minutes.to_string()),
+    ("status", |exercise| {
+        let status = match exercise.status() {
+            v1::ExerciseStatus::Completed => "completed",
+            v1::ExerciseStatus::InProgress => "begun",
+            v1::ExerciseStatus::Locked => "locked",
+            _ => "",
+        };
+        status.to_owned()
+    }),
+]);
 
 /// The commands that talk to a server.
-pub(super) async fn learn(client: &mut Client, options: Learn, output: &Output) -> Exit {
+pub(super) async fn learn(client: &Client, options: Learn, output: &Output) -> Exit {
     let Learn { learner, action } = options;
+    let learner = learner.unwrap_or_default();
     client.admit_paths().await;
     let done = match action {
-        Action::List { category } => list(client, learner, category, output).await,
+        Action::List { category } => {
+            list(client, learner, category.unwrap_or_default(), output).await
+        }
         Action::Show { path } => show(client, learner, path, output).await,
         Action::Start(options) => exercise::start(client, learner, options, output).await,
-        Action::Submit(options) => exercise::submit(client, learner, options, output).await,
+        Action::Submit(options) => {
+            let submitted = exercise::submit(client, learner, options, output).await;
+            return submitted.map_err(reword);
+        }
         Action::Hint { exercise, practice } => {
-            hint(client, learner, exercise, practice, output).await
+            let request = v1::RevealHintRequest {
+                exercise_id: exercise,
+                learner,
+                number: 0,
+                practice,
+            };
+            hint(client, request, output).await
         }
         Action::Progress { path, history } => {
-            progress(client, learner, path, history, output).await
+            let request = v1::GetProgressRequest {
+                path_id: path.unwrap_or_default(),
+                include_history: history,
+                learner,
+                ..Default::default()
+            };
+            progress(client, request, output).await
         }
-        Action::Reset { path, yes } => reset(client, learner, path, yes, output).await,
+        Action::Reset { path, yes } => {
+            let request = v1::ResetProgressRequest {
+                path_id: path,
+                confirm: yes,
+                learner,
+            };
+            reset(client, request, output).await
+        }
         Action::Watch => watch(client, learner, output).await,
-        Action::Reviews { path } => teach::reviews(client, path, output).await,
+        Action::Reviews { path } => teach::reviews(client, path.unwrap_or_default(), output).await,
         Action::Review(options) => teach::review(client, options, output).await,
         Action::Check { .. } => Err(Failed::fault("this command needs no server")),
     };
-    done.map_err(|failed| failed.reword("Set `practice`", "Add `--practice`"))
+    done.map(|()| ExitCode::SUCCESS).map_err(reword)
+}
+
+fn reword(failed: Failed) -> Failed {
+    failed.reword("Set `practice`", "Add `--practice`")
 }
 
 /// A part of a whole, as a bar of 20.
@@ -188,119 +189,50 @@ fn chart(percent: u32) -> String {
     format!("{GOOD}{full}{GOOD:#}{FAINT}{empty}{FAINT:#} {percent:>3} %")
 }
 
-async fn list(client: &mut Client, learner: String, category: String, output: &Output) -> Exit {
+async fn list(client: &Client, learner: String, category: String, output: &Output) -> Done {
     let request = v1::GetPathsRequest {
         category,
         learner,
         ..Default::default()
     };
-    let paths = client.learning().get_paths(request).await?.into_inner();
-    if output.is_json() {
-        output.message("GetPathsResponse", &paths)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut rows = Table::new(&["path", "name", "for", "hours", "exercises", "progress"]);
-    for path in &paths.paths {
-        let done = path.progress.unwrap_or_default();
-        rows.add_row([
-            path.id.clone(),
-            path.name.clone(),
-            format!("{:?}", path.difficulty()).to_lowercase(),
-            path.estimated_hours.to_string(),
-            format!("{}/{}", done.completed_exercises, path.exercise_count),
-            format!("{} %", done.percent_complete),
-        ]);
-    }
-    output.table(&rows)?;
-    note(&format!(
+    let answer = output.answer(client.learning().get_paths(request).await?)?;
+    output.list(&PATHS, &answer.paths)?;
+    output.note(&format!(
         "{HINT}hint:{HINT:#} `repertoire learn start PATH` begins one"
     ));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-async fn show(client: &mut Client, learner: String, path_id: String, output: &Output) -> Exit {
+async fn show(client: &Client, learner: String, path_id: String, output: &Output) -> Done {
     let request = v1::GetPathRequest {
         path_id,
         learner,
         ..Default::default()
     };
-    let answer = client.learning().get_path(request).await?.into_inner();
-    if output.is_json() {
-        output.message("GetPathResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.learning().get_path(request).await?)?;
     let path = answer.path.unwrap_or_default();
     output.line(&format!("{} ({})", path.name, path.id))?;
     output.line(&path.description)?;
     if !path.introduction.is_empty() {
         output.lines(&format!("\n{}", path.introduction.trim_end()))?;
     }
-    let mut rows = Table::new(&["exercise", "title", "type", "minutes", "status"]);
-    for exercise in &path.exercises {
-        let status = match exercise.status() {
-            v1::ExerciseStatus::Completed => "completed",
-            v1::ExerciseStatus::InProgress => "begun",
-            v1::ExerciseStatus::Locked => "locked",
-            _ => "",
-        };
-        rows.add_row([
-            exercise.id.clone(),
-            exercise.title.clone(),
-            format!("{:?}", exercise.r#type()).to_lowercase(),
-            exercise.estimated_minutes.to_string(),
-            status.to_owned(),
-        ]);
-    }
     output.line("")?;
-    output.table(&rows)?;
-    Ok(ExitCode::SUCCESS)
+    output.list(&EXERCISES, &path.exercises)
 }
 
-async fn hint(
-    client: &mut Client,
-    learner: String,
-    exercise: String,
-    practice: bool,
-    output: &Output,
-) -> Exit {
-    let request = v1::RevealHintRequest {
-        exercise_id: exercise,
-        learner,
-        number: 0,
-        practice,
-    };
-    let hint = client.learning().reveal_hint(request).await?.into_inner();
-    if output.is_json() {
-        output.message("RevealHintResponse", &hint)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+async fn hint(client: &Client, request: v1::RevealHintRequest, output: &Output) -> Done {
+    let hint = output.answer(client.learning().reveal_hint(request).await?)?;
     output.lines(&hint.hint)?;
-    note(&format!(
+    output.note(&format!(
         "{} left; the best score is {:.2} now",
         counted(usize::try_from(hint.hints_remaining).unwrap_or(0), "hint"),
         hint.max_score
     ));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-async fn progress(
-    client: &mut Client,
-    learner: String,
-    path_id: String,
-    history: bool,
-    output: &Output,
-) -> Exit {
-    let request = v1::GetProgressRequest {
-        path_id,
-        include_history: history,
-        learner,
-        ..Default::default()
-    };
-    let progress = client.learning().get_progress(request).await?.into_inner();
-    if output.is_json() {
-        output.message("GetProgressResponse", &progress)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+async fn progress(client: &Client, request: v1::GetProgressRequest, output: &Output) -> Done {
+    let progress = output.answer(client.learning().get_progress(request).await?)?;
     let name = |path: &v1::PathProgress| path.path_name.chars().count();
     let width = progress.paths.iter().map(name).max().unwrap_or(0);
     for path in &progress.paths {
@@ -341,10 +273,10 @@ async fn progress(
     for entry in &progress.recent_activity {
         activity(entry, output)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn activity(entry: &v1::ActivityEntry, output: &Output) -> Result<(), Failed> {
+fn activity(entry: &v1::ActivityEntry, output: &Output) -> Done {
     let score = entry.score.map(|score| format!(" ({score:.2})"));
     output.line(&format!(
         "{FAINT}{}{FAINT:#} {}{}",
@@ -354,63 +286,36 @@ fn activity(entry: &v1::ActivityEntry, output: &Output) -> Result<(), Failed> {
     ))
 }
 
-async fn reset(
-    client: &mut Client,
-    learner: String,
-    path_id: String,
-    yes: bool,
-    output: &Output,
-) -> Exit {
-    let request = v1::ResetProgressRequest {
-        path_id,
-        confirm: yes,
-        learner,
-    };
-    let reset = client
-        .learning()
-        .reset_progress(request)
-        .await?
-        .into_inner();
-    if output.is_json() {
-        output.message("ResetProgressResponse", &reset)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let count = counted(
-        usize::try_from(reset.exercises_reset).unwrap_or(0),
-        "exercise",
-    );
-    let share = reset.previous_completion;
-    if yes {
-        output.line(&format!(
+async fn reset(client: &Client, request: v1::ResetProgressRequest, output: &Output) -> Done {
+    let is_done = request.confirm;
+    let reset = output.answer(client.learning().reset_progress(request).await?)?;
+    let count = usize::try_from(reset.exercises_reset).unwrap_or(0);
+    let (count, share) = (counted(count, "exercise"), reset.previous_completion);
+    if is_done {
+        return output.line(&format!(
             "reset {count}, {share} % were completed; achievements stay"
-        ))?;
-    } else {
-        output.line(&format!(
-            "would reset {count}, {share} % are completed; achievements stay"
-        ))?;
-        note(&format!("{HINT}hint:{HINT:#} --yes does it"));
+        ));
     }
-    Ok(ExitCode::SUCCESS)
+    output.line(&format!(
+        "would reset {count}, {share} % are completed; achievements stay"
+    ))?;
+    output.note(&format!("{HINT}hint:{HINT:#} --yes does it"));
+    Ok(())
 }
 
-async fn watch(client: &mut Client, learner: String, output: &Output) -> Exit {
+async fn watch(client: &Client, learner: String, output: &Output) -> Done {
     let request = v1::WatchProgressRequest {
         learner,
         from_now: true,
         ..Default::default()
     };
-    let mut events = client
-        .learning()
-        .watch_progress(request)
-        .await?
-        .into_inner();
+    let events = client.learning().watch_progress(request).await?;
+    let mut events = events.into_inner();
     while let Some(event) = events.message().await? {
-        if output.is_json() {
-            let json = output::json_of("WatchProgressResponse", &event)?;
-            output.json(&json.to_string())?;
-        } else if let Some(entry) = &event.activity {
+        output.event(&event)?;
+        if let Some(entry) = &event.activity {
             activity(entry, output)?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

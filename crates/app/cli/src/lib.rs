@@ -7,6 +7,8 @@
 //!   (`mcp`, `watch`, `dev --publish`) starts a server instead, in the background.
 //! * What a command found goes to stdout, in the format that was asked for: else as a
 //!   table to a terminal and as plain text into a pipe. Everything else goes to stderr.
+//! * A command says all that it has to say, as JSON, as a list and in sentences, and
+//!   [`Output`] writes what the format is for.
 //! * Exit codes: 0 all is well, 1 something was refused or failed, 2 the command
 //!   line is wrong.
 //!
@@ -25,7 +27,7 @@ mod args;
 mod audit;
 mod author;
 mod background;
-mod blocklist;
+mod block;
 mod checks;
 mod command_line;
 mod compose;
@@ -35,6 +37,7 @@ mod data;
 mod doctor;
 mod exercise;
 mod export;
+mod failed;
 #[cfg(feature = "learning")]
 mod grading;
 #[cfg(not(feature = "learning"))]
@@ -50,6 +53,7 @@ mod namespace;
 mod outcome;
 mod output;
 mod remote;
+mod renamed;
 mod review;
 mod scan;
 mod search;
@@ -71,7 +75,8 @@ use std::process::ExitCode;
 use ::folders as folder;
 pub use args::Cli;
 use args::Command;
-use output::{Failed, Output};
+use clap::error::ErrorKind;
+use output::{Done, Exit, Failed, Output};
 
 use model::Code;
 use server::{Config, ConfigError, LogFormat, Telemetry};
@@ -93,12 +98,14 @@ pub fn run(cli: Cli) -> ExitCode {
         }));
     }
     model::quiet_panics();
+    let cli = Cli {
+        command: renamed::now(cli.command),
+        ..cli
+    };
     let output = Output::new(cli.global.format());
     if output.is_rows() && !cli.command.prints_rows() {
         let error = "this command prints no rows: the formats `tsv` and `ids` are not for it";
-        command_line::as_read()
-            .error(clap::error::ErrorKind::InvalidValue, error)
-            .exit();
+        command_line::wrong(ErrorKind::InvalidValue, error);
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -125,12 +132,17 @@ pub fn run(cli: Cli) -> ExitCode {
     }
 }
 
-async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
+/// A command without exit codes of its own.
+fn code(done: Done) -> Exit {
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+async fn command(cli: Cli, output: &Output) -> Exit {
     let Cli { global, command } = cli;
     // These need nothing that could be wrong.
     let command = match command {
-        Command::Completions(options) => return manual::completions(&options, output),
-        Command::Man(options) => return manual::man(&options, output),
+        Command::Completions(options) => return code(manual::completions(&options, output)),
+        Command::Man(options) => return code(manual::man(&options, output)),
         // It says itself what is wrong.
         Command::Config(options) => {
             return tokio::task::block_in_place(|| config::config(&global, options, output));
@@ -146,34 +158,30 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
         // Where the services run in process, a fault has a log to go to.
         Telemetry::start("error", LogFormat::Text, None).map_err(Failed::fault)?;
     }
-    let command = match command {
-        Command::Installs(command) => match install::here(command, output) {
-            Ok(done) => return done,
-            Err(command) => Command::Installs(command),
-        },
-        command => command,
-    };
+    let local = || connect::local_settings(&global, &config);
     match command {
-        Command::Serve(options) => serve::serve(&global, options, config).await,
+        Command::Serve(options) => code(serve::serve(&global, options, config).await),
         Command::Background => background::background(&global, config).await,
-        Command::Status => status::status(&global, &config, output).await,
+        Command::Status => status::status(local()?, output).await,
         Command::Scan(options) => scan::scan(&options, output),
         Command::Validate(options) => import::validate(&options, output),
-        Command::New(options) => author::new(&options, output),
-        Command::Dev(options) if !options.publish => author::dev(None, options, output).await,
-        Command::Verify => data::verify(&global, &config, output).await,
-        Command::Backup(options) => data::backup(&global, &config, &options, output).await,
-        Command::Restore(options) => data::restore(&global, &config, &options, output).await,
-        Command::Salvage(options) => data::salvage(&global, &config, &options, output).await,
-        Command::Compact => data::compact(&global, &config, output).await,
-        Command::Reindex => data::reindex(&global, &config, output).await,
+        Command::New(options) => code(author::new(&options, output)),
+        Command::Dev(options) if !options.publish => code(author::dev(None, options, output).await),
+        Command::Verify => data::verify(local()?, output).await,
+        Command::Backup(options) => code(data::backup(local()?, options, output).await),
+        Command::Restore(options) => code(data::restore(local()?, options, output).await),
+        Command::Salvage(options) => code(data::salvage(local()?, options, output).await),
+        Command::Compact => code(data::compact(local()?, output).await),
+        Command::Reindex => code(data::reindex(local()?, output).await),
         Command::Doctor => doctor::doctor(&global, &config, output).await,
+        Command::Installs(install::Command::Uninstall(it)) => install::uninstall(it, output),
+        Command::Installs(install::Command::Installed(it)) => install::installed(it, output),
         Command::Learn(learn::Learn {
             action: learn::Action::Check { folders },
             ..
         }) => grading::check(&folders, &config, output).await,
         command => {
-            let mut client = match command {
+            let client = match command {
                 Command::Mcp(ref options) => {
                     connect::connect_window(&global, &config, !options.no_local).await?
                 }
@@ -182,21 +190,24 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
                 }
                 _ => connect::connect(&global, &config).await?,
             };
-            let result = Box::pin(with_client(&mut client, command, output)).await;
+            let result = Box::pin(with_client(&client, command, output)).await;
             client.close().await;
             result
         }
     }
 }
 
-async fn with_client(
-    client: &mut connect::Client,
-    command: Command,
-    output: &Output,
-) -> Result<ExitCode, Failed> {
-    match command {
-        Command::Import(options) => import::import(client, options, output).await,
-        Command::Publish(options) => import::publish(client, options, output).await,
+async fn with_client(client: &connect::Client, command: Command, output: &Output) -> Exit {
+    let done = match command {
+        Command::Import(options) => return import::import(client, options, output).await,
+        Command::Publish(options) => return import::publish(client, options, output).await,
+        Command::Sync(options) => return sync::sync(client, options, output).await,
+        Command::Installs(command) => return install::served(client, command, output).await,
+        Command::Check(options) => return compose::check(client, options, output).await,
+        Command::Conflicts(options) => return checks::conflicts(client, options, output).await,
+        Command::Budget(options) => return checks::budget(client, options, output).await,
+        Command::Activation(options) => return checks::activation(client, options, output).await,
+        Command::Learn(options) => return learn::learn(client, options, output).await,
         Command::Dev(options) => author::dev(Some(client), options, output).await,
         Command::List(options) => skills::list(client, options, output).await,
         Command::Search(options) => search::search(client, options, output).await,
@@ -211,29 +222,19 @@ async fn with_client(
         Command::Yank(options) => versions::yank(client, options, output).await,
         Command::Unyank(options) => versions::unyank(client, options, output).await,
         Command::Delete(options) => versions::delete(client, options, output).await,
-        Command::Block(options) => blocklist::block(client, options, output).await,
-        Command::Unblock(options) => blocklist::unblock(client, options, output).await,
-        Command::Blocklist(options) => blocklist::blocklist(client, options, output).await,
         Command::Source(options) => sources::source(client, options, output).await,
-        Command::Sync(options) => sync::sync(client, options, output).await,
         Command::Token(options) => token::token(client, options, output).await,
         Command::Namespace(options) => namespace::namespace(client, options, output).await,
         Command::AuditTrail(options) => audit::audit(client, options, output).await,
         Command::Whoami => token::whoami(client, output).await,
-        Command::Held(options) => review::held(client, options, output).await,
-        Command::Approve(options) => review::approve(client, options, output).await,
-        Command::Reject(options) => review::reject(client, options, output).await,
-        Command::Installs(command) => install::served(client, command, output).await,
+        Command::Review(options) => review::review(client, options, output).await,
+        Command::Block(options) => block::block(client, options, output).await,
         Command::Metrics(options) => versions::metrics(client, options, output).await,
         Command::Export(options) => export::export(client, options, output).await,
         Command::Mcp(options) => mcp::mcp(client, &options).await,
         Command::Watch(options) => skills::watch(client, options, output).await,
         Command::Compose(options) => compose::compose(client, options, output).await,
-        Command::Check(options) => compose::check(client, options, output).await,
         Command::Lock(options) => compose::lock(client, options, output).await,
-        Command::Conflicts(options) => checks::conflicts(client, options, output).await,
-        Command::Budget(options) => checks::budget(client, options, output).await,
-        Command::Activation(options) => checks::activation(client, options, output).await,
         Command::Load(options) => tools::load(client, options, output).await,
         Command::Detail(options) => tools::detail(client, options, output).await,
         Command::Session(options) => tools::session(client, options, output).await,
@@ -241,7 +242,6 @@ async fn with_client(
         Command::Tools(options) => tools::tools(client, options, output).await,
         Command::Call(options) => tools::call(client, options, output).await,
         Command::Calls(options) => tools::calls(client, options, output).await,
-        Command::Learn(options) => learn::learn(client, options, output).await,
         Command::Serve(_)
         | Command::Background
         | Command::Status
@@ -257,6 +257,8 @@ async fn with_client(
         | Command::Doctor
         | Command::Config(_)
         | Command::Completions(_)
-        | Command::Man(_) => Err(Failed::fault("this command needs no server")),
-    }
+        | Command::Man(_)
+        | Command::Renamed(_) => Err(Failed::fault("this command needs no server")),
+    };
+    code(done)
 }

@@ -1,7 +1,6 @@
 //! What is made from the command line itself: completions for shells, and manual pages.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::builder::Resettable;
 use clap::{Arg, Args, Command};
@@ -10,8 +9,8 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use serde_json::json;
 
-use super::command_line::{GROUPS, command_line};
-use super::output::{Exit, Failed, GOOD, Output, counted};
+use super::command_line::{command_line, heading};
+use super::output::{Done, GOOD, Output, counted};
 
 const COMPLETIONS_HELP: &str = "\
 Examples:
@@ -79,36 +78,27 @@ fn shown() -> Command {
     command
 }
 
-pub(super) fn completions(options: &Completions, output: &Output) -> Exit {
+pub(super) fn completions(options: &Completions, output: &Output) -> Done {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut shown(), "repertoire", &mut script);
-    output.file(&script, true)?;
-    Ok(ExitCode::SUCCESS)
+    output.file(&script, true)
 }
 
-pub(super) fn man(options: &Manual, output: &Output) -> Exit {
+pub(super) fn man(options: &Manual, output: &Output) -> Done {
     if options.markdown {
-        output.file(reference().as_bytes(), true)?;
-        return Ok(ExitCode::SUCCESS);
+        return output.file(reference().as_bytes(), true);
     }
-    let Some(folder) = &options.folder else {
-        let mut command = shown();
-        command.build();
-        output.file(&page(&command)?.1, true)?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    std::fs::create_dir_all(folder)?;
     let mut command = shown();
     command.build();
+    let Some(folder) = &options.folder else {
+        return output.file(&page(&command)?.1, true);
+    };
+    std::fs::create_dir_all(folder)?;
     let mut pages = Vec::new();
     write_pages(&command, folder, &mut pages)?;
-    if output.is_json() {
-        output.value(&json!({"directory": folder, "pages": pages}))?;
-    } else {
-        let pages = counted(pages.len(), "manual page");
-        output.line(&format!("{GOOD}{pages} in {}{GOOD:#}", folder.display()))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    output.value(&json!({"directory": folder, "pages": pages}))?;
+    let pages = counted(pages.len(), "manual page");
+    output.line(&format!("{GOOD}{pages} in {}{GOOD:#}", folder.display()))
 }
 
 /// docs/cli.md: the help of every command, in its groups. What all have in common comes first,
@@ -123,14 +113,11 @@ fn reference() -> String {
         .to_string();
     let common = common.trim_end();
     let mut page = vec![format!("{REFERENCE}\n```text\n{common}\n```\n")];
-    for (heading, names) in GROUPS {
-        page.push(format!("\n## {heading}\n"));
-        for command in names
-            .iter()
-            .filter_map(|name| command.find_subcommand(name))
-        {
-            describe(command, &mut page);
+    for command in command.get_subcommands() {
+        if let Some(heading) = heading(command.get_name()) {
+            page.push(format!("\n## {heading}\n"));
         }
+        describe(command, &mut page);
     }
     page.concat()
 }
@@ -140,7 +127,7 @@ fn describe(command: &Command, page: &mut Vec<String>) {
     let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
     let about = command.get_about().cloned().unwrap_or_default();
     let hidden = |arg: Arg| {
-        let hide = arg.is_global_set() || arg.get_id() == "help";
+        let hide = arg.is_hide_set() || arg.is_global_set() || arg.get_id() == "help";
         arg.hide(hide).hide_env_values(true)
     };
     let mut own = command
@@ -158,7 +145,7 @@ fn describe(command: &Command, page: &mut Vec<String>) {
 }
 
 /// Writes the page of a command, then those of its commands.
-fn write_pages(command: &Command, folder: &Path, pages: &mut Vec<String>) -> Result<(), Failed> {
+fn write_pages(command: &Command, folder: &Path, pages: &mut Vec<String>) -> Done {
     let (name, text) = page(command)?;
     std::fs::write(folder.join(&name), text)?;
     pages.push(name);

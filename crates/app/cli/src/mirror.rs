@@ -5,14 +5,14 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use clap::Args;
 use provision::Source as _;
 use serde::{Deserialize, Serialize};
 
-use super::connect::Client;
-use super::output::{self, Exit, Failed, GOOD, Output, counted};
+use super::connect::{Client, pages};
+use super::output::{self, Done, Failed, GOOD, Output, counted};
 use super::served::Served;
 use contract::v1;
 use model::{Code, SkillId, VersionNumber};
@@ -59,12 +59,8 @@ struct List {
     skills: Vec<Entry>,
 }
 
-fn failed(what: impl std::fmt::Display) -> Failed {
-    Failed::new(Code::LocalFileFailed, what.to_string())
-}
-
 fn at(path: &Path) -> impl Fn(std::io::Error) -> Failed + '_ {
-    move |error| failed(format!("cannot write {}: {error}", path.display()))
+    move |error| Failed::file(format!("cannot write {}: {error}", path.display()))
 }
 
 /// What an earlier export wrote to a folder; nothing where it is empty, or not there.
@@ -72,7 +68,7 @@ fn earlier(folder: &Path) -> Result<List, Failed> {
     let list = folder.join(LIST);
     match fs::read(&list) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
-            failed(format!(
+            Failed::file(format!(
                 "{} is no list of an export: {error}",
                 list.display()
             ))
@@ -84,7 +80,7 @@ fn earlier(folder: &Path) -> Result<List, Failed> {
                     "{} has files, and no {LIST} of an earlier export",
                     folder.display()
                 );
-                return Err(failed(message).hint("name an empty or new folder"));
+                return Err(Failed::file(message).hint("name an empty or new folder"));
             }
             Ok(List::default())
         }
@@ -93,7 +89,7 @@ fn earlier(folder: &Path) -> Result<List, Failed> {
 }
 
 /// The active versions of all skills of a namespace, by id.
-async fn wanted(client: &mut Client, namespace: &str) -> Result<Vec<Entry>, Failed> {
+async fn wanted(client: &Client, namespace: &str) -> Result<Vec<Entry>, Failed> {
     let (source, author) = namespace.split_once('/').unwrap_or((namespace, ""));
     let mut request = v1::ListSkillsRequest {
         page_size: PAGE,
@@ -102,14 +98,13 @@ async fn wanted(client: &mut Client, namespace: &str) -> Result<Vec<Entry>, Fail
         ..Default::default()
     };
     let mut found = Vec::new();
-    loop {
+    pages(async |page_token| {
+        request.page_token = page_token;
         let page = client.lookup().list_skills(request.clone()).await?;
         let page = page.into_inner();
-        for skill in page.skills {
-            // They come with every server.
-            if skill.id.starts_with("builtin/") {
-                continue;
-            }
+        // Those that are built in come with every server.
+        let own = page.skills.into_iter();
+        for skill in own.filter(|skill| !skill.id.starts_with("builtin/")) {
             let request = v1::GetVersionRequest {
                 skill_id: skill.id.clone(),
                 ..Default::default()
@@ -125,20 +120,14 @@ async fn wanted(client: &mut Client, namespace: &str) -> Result<Vec<Entry>, Fail
                 created_at: info.created_at.map_or(0, |time| time.seconds),
             });
         }
-        if page.next_page_token.is_empty() {
-            found.sort_by(|a, b| a.id.cmp(&b.id));
-            return Ok(found);
-        }
-        request.page_token = page.next_page_token;
-    }
+        Ok(page.next_page_token)
+    })
+    .await?;
+    found.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(found)
 }
 
-pub(super) async fn all(
-    client: &mut Client,
-    folder: PathBuf,
-    options: Tree,
-    output: &Output,
-) -> Exit {
+pub(super) async fn all(client: &Client, folder: PathBuf, options: Tree, output: &Output) -> Done {
     let before = earlier(&folder)?;
     let namespace = options.namespace.clone().unwrap_or_default();
     let skills = wanted(client, &namespace).await?;
@@ -166,41 +155,34 @@ pub(super) async fn all(
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let newest = skills
-        .iter()
-        .map(|entry| entry.created_at)
-        .max()
-        .unwrap_or(0);
+    let newest = skills.iter().map(|entry| entry.created_at).max();
+    let newest = newest.unwrap_or(0);
     let count = skills.len();
     write_list(&folder, &List { skills })?;
-    let commit = if options.git {
-        Some(commit(&folder, count, newest, &options)?)
-    } else {
-        None
-    };
-    if output.is_json() {
-        output.value(&serde_json::json!({
-            "path": folder.display().to_string(),
-            "skills": count,
-            "written": written,
-            "removed": removed,
-            "commit": commit,
-        }))?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let commit = options
+        .git
+        .then(|| commit(&folder, count, newest, &options));
+    let commit = commit.transpose()?;
+    output.value(&serde_json::json!({
+        "path": folder.display().to_string(),
+        "skills": count,
+        "written": written,
+        "removed": removed,
+        "commit": commit,
+    }))?;
     output.line(&format!(
         "{GOOD}wrote{GOOD:#} {} ({}: {written} written, {removed} removed)",
         folder.display(),
         counted(count, "skill"),
     ))?;
-    if let Some(commit) = commit {
-        output.line(&format!("{GOOD}committed{GOOD:#} {commit}"))?;
+    match commit {
+        Some(commit) => output.line(&format!("{GOOD}committed{GOOD:#} {commit}")),
+        None => Ok(()),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes the list, whole or not at all.
-fn write_list(folder: &Path, list: &List) -> Result<(), Failed> {
+fn write_list(folder: &Path, list: &List) -> Done {
     let path = folder.join(LIST);
     let text = serde_json::to_string_pretty(list).map_err(Failed::fault)? + "\n";
     let file = AtomicFile::new(&path).map_err(at(&path))?;
@@ -234,17 +216,12 @@ fn remove_gone(folder: &Path, before: &List, now: &[Entry]) -> Result<usize, Fai
 }
 
 /// Writes a skill elsewhere, and puts it into its place.
-async fn write(
-    client: &mut Client,
-    entry: &Entry,
-    place: &Path,
-    work: &Path,
-) -> Result<(), Failed> {
+async fn write(client: &Client, entry: &Entry, place: &Path, work: &Path) -> Done {
     let id: SkillId = entry.id.parse().map_err(Failed::fault)?;
     let number = VersionNumber::new(entry.version_number);
     let number = number.ok_or_else(|| Failed::fault("a version without a number"))?;
     let archive = Served(client).archive(&id, number).await?;
-    let files = install::unpack(&archive.bytes).map_err(failed)?;
+    let files = install::unpack(&archive.bytes).map_err(Failed::file)?;
     let digests = files
         .iter()
         .map(|(path, content)| (path, model::Digest::of(content)));
@@ -279,13 +256,13 @@ fn git<I: AsRef<OsStr>>(folder: &Path, time: i64, args: &[I]) -> Result<String, 
         command.env(format!("GIT_{role}_DATE"), &date);
     }
     let done = command.output();
-    let done = done.map_err(|error| failed(format!("cannot run git: {error}")))?;
+    let done = done.map_err(|error| Failed::file(format!("cannot run git: {error}")))?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned());
     }
     let words = String::from_utf8_lossy(&done.stderr);
     let words = model::shown(words.trim(), 500);
-    Err(failed(format!("git did not do it: {words}")))
+    Err(Failed::file(format!("git did not do it: {words}")))
 }
 
 /// Commits what is in the folder, and pushes it where that was asked for. The commit.

@@ -1,11 +1,9 @@
 //! Commands on namespaces: whose they are, and who sees the skills in them.
 
-use std::process::ExitCode;
-
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::connect::Client;
-use super::output::{Exit, FAINT, GOOD, Output, Table, counted, time};
+use super::connect::{Client, pages};
+use super::output::{Done, FAINT, GOOD, List, Output, counted, time};
 use contract::v1;
 
 /// Namespaces that are asked for at once.
@@ -75,6 +73,14 @@ struct Set {
     remove_owners: Vec<String>,
 }
 
+const NAMESPACES: List<v1::NamespaceInfo> = List::new(&[
+    ("namespace", |it| it.namespace.clone()),
+    ("seen by", |it| visibility(it).to_owned()),
+    ("owners", owners),
+    ("since", |it| time(it.updated_at)),
+    ("by", |it| it.updated_by.clone()),
+]);
+
 fn visibility(namespace: &v1::NamespaceInfo) -> &'static str {
     match namespace.visibility() {
         v1::Visibility::Public => "public",
@@ -91,54 +97,32 @@ fn owners(namespace: &v1::NamespaceInfo) -> String {
     }
 }
 
-pub(super) async fn namespace(client: &mut Client, options: Namespace, output: &Output) -> Exit {
+pub(super) async fn namespace(client: &Client, options: Namespace, output: &Output) -> Done {
     match options.action {
         None | Some(Action::List) => list(client, output).await,
         Some(Action::Set(options)) => set(client, options, output).await,
     }
 }
 
-async fn list(client: &mut Client, output: &Output) -> Exit {
+async fn list(client: &Client, output: &Output) -> Done {
     let mut all = v1::ListNamespacesResponse::default();
-    loop {
+    pages(async |page_token| {
         let request = v1::ListNamespacesRequest {
             page_size: PAGE,
-            page_token: all.next_page_token.clone(),
+            page_token,
         };
         let page = client.access().list_namespaces(request).await?.into_inner();
         all.namespaces.extend(page.namespaces);
-        all.next_page_token = page.next_page_token;
-        if all.next_page_token.is_empty() {
-            break;
-        }
-    }
-    if output.is_json() {
-        output.message("ListNamespacesResponse", &all)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut rows = Table::new(&["namespace", "seen by", "owners", "since", "by"]);
-    for namespace in &all.namespaces {
-        rows.add_row([
-            namespace.namespace.clone(),
-            visibility(namespace).to_owned(),
-            owners(namespace),
-            time(namespace.updated_at),
-            namespace.updated_by.clone(),
-        ]);
-    }
-    output.table(&rows)?;
-    output.line(&counted(all.namespaces.len(), "namespace"))?;
-    Ok(ExitCode::SUCCESS)
+        Ok(page.next_page_token)
+    })
+    .await?;
+    output.message(&all)?;
+    output.list(&NAMESPACES, &all.namespaces)?;
+    output.line(&counted(all.namespaces.len(), "namespace"))
 }
 
-async fn set(client: &mut Client, options: Set, output: &Output) -> Exit {
-    let Set {
-        namespace,
-        visibility: asked,
-        add_owners,
-        remove_owners,
-    } = options;
-    let asked = match asked {
+async fn set(client: &Client, options: Set, output: &Output) -> Done {
+    let visible = match options.visibility {
         None => v1::Visibility::Unspecified,
         Some(Visibility::Public) => v1::Visibility::Public,
         Some(Visibility::Internal) => v1::Visibility::Internal,
@@ -146,16 +130,12 @@ async fn set(client: &mut Client, options: Set, output: &Output) -> Exit {
         Some(Visibility::Default) => v1::Visibility::Default,
     };
     let request = v1::SetNamespaceRequest {
-        namespace,
-        visibility: asked.into(),
-        add_owners,
-        remove_owners,
+        namespace: options.namespace,
+        visibility: visible.into(),
+        add_owners: options.add_owners,
+        remove_owners: options.remove_owners,
     };
-    let answer = client.access().set_namespace(request).await?.into_inner();
-    if output.is_json() {
-        output.message("SetNamespaceResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.access().set_namespace(request).await?)?;
     let info = answer.info.unwrap_or_default();
     let whence = if info.is_default {
         " by the config file"
@@ -167,6 +147,5 @@ async fn set(client: &mut Client, options: Set, output: &Output) -> Exit {
         info.namespace,
         visibility(&info),
         owners(&info),
-    ))?;
-    Ok(ExitCode::SUCCESS)
+    ))
 }

@@ -7,179 +7,21 @@ use std::sync::OnceLock;
 use clap::ValueEnum;
 use prost::Message;
 use serde_json::{Value, json};
-use tonic_types::StatusExt as _;
+use tonic::Response;
 
-use super::connect::in_use;
+pub(super) use super::failed::Failed;
 use gateway::Contract;
-use model::Code;
-use server::NotStarted;
-use store::{CommitError, OpenError, StoreError};
-pub(super) use terminal::{BAD, FAINT, GOOD, HINT, Style, Table, WARN};
+pub(super) use terminal::{BAD, FAINT, GOOD, HINT, List, Style, Table, WARN};
 use terminal::{ERROR, json_line, painted, painted_line};
 
-/// Why a command failed: what a person reads, and what a program reads.
-#[derive(Debug)]
-pub(super) struct Failed {
-    code: String,
-    message: String,
-    places: Vec<String>,
-    hints: Vec<String>,
-}
-
-impl Failed {
-    pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self {
-            code: code.name().to_owned(),
-            message: message.into(),
-            places: Vec::new(),
-            hints: Vec::new(),
-        }
-    }
-
-    /// What is not the caller's.
-    pub(super) fn fault(error: impl std::fmt::Display) -> Self {
-        Self::new(Code::InternalError, error.to_string())
-    }
-
-    /// It has this code.
-    pub(super) fn is(&self, code: Code) -> bool {
-        self.code == code.name()
-    }
-
-    /// It has one of these codes.
-    pub(super) fn is_any(&self, codes: &[Code]) -> bool {
-        codes.iter().any(|code| self.is(*code))
-    }
-
-    /// The fields that it is about, each with what is wrong.
-    pub(super) fn places(&self) -> &[String] {
-        &self.places
-    }
-
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
-        self
-    }
-
-    /// What a refusal calls a field of the request, in the words of the command line.
-    pub(super) fn reword(mut self, field: &str, flag: &str) -> Self {
-        for hint in &mut self.hints {
-            *hint = hint.replace(field, flag);
-        }
-        self
-    }
-}
-
-impl From<NotStarted> for Failed {
-    fn from(error: NotStarted) -> Self {
-        Self {
-            code: error.code,
-            message: error.message,
-            places: Vec::new(),
-            hints: error.next,
-        }
-    }
-}
-
-impl From<Failed> for NotStarted {
-    fn from(failed: Failed) -> Self {
-        Self {
-            code: failed.code,
-            message: failed.message,
-            next: failed.hints,
-        }
-    }
-}
-
-/// How a command ends.
+/// How a command ends that has exit codes of its own.
 pub(super) type Exit = Result<ExitCode, Failed>;
+/// How any other does.
+pub(super) type Done = Result<(), Failed>;
 
-impl From<tonic::Status> for Failed {
-    fn from(status: tonic::Status) -> Self {
-        let details = status.get_error_details();
-        let code = details.error_info().map(|info| info.reason.clone());
-        let violations = details
-            .bad_request()
-            .map(|bad| bad.field_violations.clone())
-            .unwrap_or_default();
-        let help = details
-            .help()
-            .map(|help| help.links.clone())
-            .unwrap_or_default();
-        let mut failed = Self {
-            code: code.unwrap_or_else(|| format!("{:?}", status.code())),
-            message: status.message().to_owned(),
-            places: violations
-                .into_iter()
-                .map(|v| format!("{}: {}", v.field, v.description))
-                .collect(),
-            hints: help.into_iter().map(|link| link.description).collect(),
-        };
-        if failed.message.is_empty() {
-            failed.message = format!("{:?}", status.code());
-        }
-        failed
-    }
-}
-
-impl From<StoreError> for Failed {
-    fn from(error: StoreError) -> Self {
-        let failed = Self::new(store_code(&error), error.to_string());
-        match &error {
-            StoreError::Directory(error) => match error.as_ref() {
-                error @ OpenError::InUse { path, .. } => in_use(failed, error, path),
-                _ => failed,
-            },
-            _ => failed,
-        }
-    }
-}
-
-impl From<registry::Error> for Failed {
-    fn from(error: registry::Error) -> Self {
-        Self::new(registry_code(&error), error.to_string())
-    }
-}
-
-fn store_code(error: &StoreError) -> Code {
-    match error {
-        StoreError::Damaged { .. } | StoreError::NewerFormat { .. } => Code::DataDamaged,
-        StoreError::Engine(_)
-        | StoreError::Reopening
-        | StoreError::Outrun { .. }
-        | StoreError::NotDurable { .. } => Code::StoreUnavailable,
-        StoreError::Busy | StoreError::Compacting | StoreError::Stopped => Code::Overloaded,
-        StoreError::Directory(error) => open_code(error),
-        StoreError::InMemory => Code::DataUnusable,
-        StoreError::Io { .. } | StoreError::NotABackup { .. } => Code::LocalFileFailed,
-    }
-}
-
-/// The code of a directory that cannot be opened.
-pub(super) fn open_code(error: &OpenError) -> Code {
-    match error {
-        OpenError::InUse { .. } => Code::DataInUse,
-        OpenError::Damaged { .. } => Code::DataDamaged,
-        _ => Code::DataUnusable,
-    }
-}
-
-/// The code of what a registry says that is opened or looked through.
-pub(super) fn registry_code(error: &registry::Error) -> Code {
-    match error {
-        registry::Error::Store(error) | registry::Error::Commit(CommitError::Store(error)) => {
-            store_code(error)
-        }
-        registry::Error::Commit(_) => Code::StoreUnavailable,
-        registry::Error::Unfit { .. } => Code::DataDamaged,
-        _ => Code::InternalError,
-    }
-}
-
-impl From<std::io::Error> for Failed {
-    fn from(error: std::io::Error) -> Self {
-        Self::new(Code::LocalFileFailed, error.to_string())
-    }
+/// 0 where this is so, else the code.
+pub(super) fn exit(is_so: bool, otherwise: u8) -> ExitCode {
+    ExitCode::from(if is_so { 0 } else { otherwise })
 }
 
 /// The form of what a command prints.
@@ -226,25 +68,87 @@ impl Output {
         matches!(self.format, Format::Tsv | Format::Ids)
     }
 
+    /// What the server answered, of which a person is told after this.
+    pub(super) fn answer<M: Message>(&self, answer: Response<M>) -> Result<M, Failed> {
+        let answer = answer.into_inner();
+        self.message(&answer)?;
+        Ok(answer)
+    }
+
+    /// Writes a message of the contract, as JSON alone.
+    pub(super) fn message(&self, message: &impl Message) -> Done {
+        if self.is_json() {
+            self.value(&json_of(message)?)?;
+        }
+        Ok(())
+    }
+
+    /// Writes one message of many, each a line of JSON.
+    pub(super) fn event(&self, message: &impl Message) -> Done {
+        if self.is_json() {
+            self.json(&json_of(message)?.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Writes what a command found out by itself, as JSON alone.
+    pub(super) fn value(&self, value: &Value) -> Done {
+        if self.is_json() {
+            self.json(&format!("{value:#}"))?;
+        }
+        Ok(())
+    }
+
+    /// Writes JSON of one or several lines, in any format.
+    #[expect(clippy::unused_self, reason = "read as a part of what writes")]
+    pub(super) fn json(&self, text: &str) -> Done {
+        if std::io::stdout().is_terminal() {
+            print(&format!("{}\n", json_line(text)))
+        } else {
+            print(&format!("{text}\n"))
+        }
+    }
+
     /// Writes a line to stdout. What it repeats of others stays on it.
-    pub(super) fn line(&self, line: &str) -> Result<(), Failed> {
-        self.sentence(&painted_line(line))
+    pub(super) fn line(&self, line: &str) -> Done {
+        self.text(&painted_line(line))
     }
 
     /// Writes a text of several lines: what a skill or a tool has to say.
-    pub(super) fn lines(&self, text: &str) -> Result<(), Failed> {
-        self.sentence(&painted(text))
+    pub(super) fn lines(&self, text: &str) -> Done {
+        self.text(&painted(text))
     }
 
-    fn sentence(&self, text: &str) -> Result<(), Failed> {
-        if self.is_rows() {
-            return Ok(());
+    fn text(&self, text: &str) -> Done {
+        match self.format {
+            Format::Table | Format::Plain => self.print(text),
+            Format::Tsv | Format::Ids | Format::Json => Ok(()),
         }
-        self.print(text)
+    }
+
+    /// Writes a row for each of these things.
+    pub(super) fn list<'a, T: 'a>(
+        &self,
+        list: &List<T>,
+        things: impl IntoIterator<Item = &'a T>,
+    ) -> Done {
+        self.table(&list.table(things))
+    }
+
+    /// Writes them for scripts alone: a person is told in sentences.
+    pub(super) fn rows<'a, T: 'a>(
+        &self,
+        list: &List<T>,
+        things: impl IntoIterator<Item = &'a T>,
+    ) -> Done {
+        if self.is_rows() {
+            self.list(list, things)?;
+        }
+        Ok(())
     }
 
     /// Writes a table.
-    pub(super) fn table(&self, table: &Table) -> Result<(), Failed> {
+    pub(super) fn table(&self, table: &Table) -> Done {
         let text = match self.format {
             Format::Table => {
                 // Some terminals do not say how wide they are.
@@ -252,7 +156,8 @@ impl Output {
                 let width = width.map(|(width, _)| usize::from(width.0));
                 table.render(width.filter(|width| *width > 0), true)
             }
-            Format::Plain | Format::Json => table.render(None, false),
+            Format::Plain => table.render(None, false),
+            Format::Json => return Ok(()),
             Format::Tsv | Format::Ids if table.is_empty() => return Ok(()),
             Format::Tsv => table.tsv(),
             Format::Ids => table.ids(),
@@ -260,7 +165,7 @@ impl Output {
         self.print(&painted(&text))
     }
 
-    fn print(&self, text: &str) -> Result<(), Failed> {
+    fn print(&self, text: &str) -> Done {
         if self.format == Format::Table {
             print(&format!("{text}\n"))
         } else {
@@ -269,34 +174,21 @@ impl Output {
         }
     }
 
-    pub(super) fn value(&self, value: &Value) -> Result<(), Failed> {
-        let text = serde_json::to_string_pretty(value).map_err(Failed::fault)?;
-        self.json(&text)
-    }
-
-    /// Writes JSON, of one or several lines.
-    #[expect(clippy::unused_self, reason = "read as a part of what writes")]
-    pub(super) fn json(&self, text: &str) -> Result<(), Failed> {
-        if std::io::stdout().is_terminal() {
-            print(&format!("{}\n", json_line(text)))
-        } else {
-            print(&format!("{text}\n"))
+    /// A note beside what is printed, where it is no JSON.
+    pub(super) fn note(&self, text: &str) {
+        if !self.is_json() {
+            note(text);
         }
     }
 
     /// Writes a file: its bytes, and to a terminal its text, unless `raw` is true.
     #[expect(clippy::unused_self, reason = "read as a part of what writes")]
-    pub(super) fn file(&self, content: &[u8], raw: bool) -> Result<(), Failed> {
+    pub(super) fn file(&self, content: &[u8], raw: bool) -> Done {
         let mut stdout = std::io::stdout();
         let text =
             (!raw && stdout.is_terminal()).then(|| painted(&String::from_utf8_lossy(content)));
         let bytes = text.as_deref().map_or(content, str::as_bytes);
         quietly(stdout.write_all(bytes).and_then(|()| stdout.flush()))
-    }
-
-    /// A message of the contract as JSON.
-    pub(super) fn message(&self, name: &str, message: &impl Message) -> Result<(), Failed> {
-        self.value(&json_of(name, message)?)
     }
 
     pub(super) fn failed(&self, failed: &Failed) -> ExitCode {
@@ -328,8 +220,8 @@ impl Output {
     }
 }
 
-/// A message of the contract as JSON.
-pub(super) fn json_of(name: &str, message: &impl Message) -> Result<Value, Failed> {
+/// A message of the contract as JSON. It is called what its type is called.
+pub(super) fn json_of<M: Message>(message: &M) -> Result<Value, Failed> {
     // Reading it takes milliseconds, and some commands write a message for each problem.
     static CONTRACT: OnceLock<Contract> = OnceLock::new();
     let contract = if let Some(contract) = CONTRACT.get() {
@@ -338,6 +230,8 @@ pub(super) fn json_of(name: &str, message: &impl Message) -> Result<Value, Faile
         let loaded = contract::load().map_err(Failed::fault)?;
         CONTRACT.get_or_init(|| loaded)
     };
+    let name = std::any::type_name::<M>();
+    let name = name.rsplit("::").next().unwrap_or_default();
     contract.json(name, message).map_err(Failed::fault)
 }
 
@@ -351,6 +245,19 @@ pub(super) fn time(time: Option<prost_types::Timestamp>) -> String {
 /// `1 version`, `2 versions`.
 pub(super) fn counted(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A value of an enum of the contract: `RateLimited` is `rate-limited`, and `Unspecified` nothing.
+pub(super) fn word(value: impl std::fmt::Debug) -> String {
+    let name = format!("{value:?}");
+    let mut word = String::new();
+    for c in name.chars().filter(|_| name != "Unspecified") {
+        if c.is_uppercase() && !word.is_empty() {
+            word.push('-');
+        }
+        word.push(c.to_ascii_lowercase());
+    }
+    word
 }
 
 /// Bytes as a person reads them.
@@ -398,12 +305,12 @@ fn written(text: &str) {
 }
 
 /// Writes text to stdout.
-fn print(text: &str) -> Result<(), Failed> {
+fn print(text: &str) -> Done {
     quietly(anstream::stdout().write_all(text.as_bytes()))
 }
 
 /// A reader that went away ends the program in peace.
-fn quietly(written: std::io::Result<()>) -> Result<(), Failed> {
+fn quietly(written: std::io::Result<()>) -> Done {
     match written {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
@@ -412,6 +319,29 @@ fn quietly(written: std::io::Result<()>) -> Result<(), Failed> {
 
 #[cfg(test)]
 mod tests {
+    use contract::v1;
+
+    use super::*;
+
+    #[test]
+    fn a_message_is_known_to_the_contract_by_the_name_of_its_type() {
+        let json = json_of(&v1::DeleteSkillResponse::default()).expect("JSON");
+        assert_eq!(
+            json,
+            json!({"skill_id": "", "versions_deleted": 0, "dependents": []})
+        );
+    }
+
+    #[test]
+    fn a_value_of_an_enum_is_said_in_small_letters_with_hyphens() {
+        let words = [
+            word(v1::SourceStatus::RateLimited),
+            word(v1::SourceKind::Git),
+            word(v1::SyncEnding::Unspecified),
+        ];
+        assert_eq!(words, ["rate-limited", "git", ""]);
+    }
+
     /// Whatever else writes would go past them.
     #[test]
     fn nothing_else_of_the_command_line_writes_to_a_terminal() {

@@ -154,10 +154,7 @@ impl Remote {
 
 /// A file of PEM.
 fn read(path: &Path) -> Result<Vec<u8>, Failed> {
-    std::fs::read(path).map_err(|error| {
-        let path = path.display();
-        Failed::new(Code::LocalFileFailed, format!("{path}: {error}"))
-    })
+    std::fs::read(path).map_err(|error| Failed::file(format!("{}: {error}", path.display())))
 }
 
 fn address(url: &str) -> Result<Uri, Failed> {

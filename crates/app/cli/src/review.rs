@@ -1,31 +1,89 @@
 //! Commands on versions that are held for review.
 
-use std::process::ExitCode;
+use clap::{Args, Subcommand};
 
-use clap::Args;
-
-use super::connect::Client;
-use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, Style, Table, WARN, time};
+use super::connect::{Client, pages};
+use super::output::{BAD, Done, FAINT, GOOD, List, Output, Style, WARN, time, word};
 use super::skill_args::{OfNamed, version};
 use contract::v1;
 
+const EXAMPLES: &str = "\
+Examples:
+  repertoire review                                    what waits
+  repertoire review show refunds 3                     all that was found in version 3
+  repertoire review approve refunds 3 --reason 'Read it; the address is our own'
+  repertoire review reject refunds 3 --reason 'It sends ~/.ssh to another host'";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Review {
+    #[command(subcommand)]
+    pub(super) action: Option<Action>,
+}
+
+impl Review {
+    /// It lists versions.
+    pub(super) fn prints_rows(&self) -> bool {
+        matches!(self.action, None | Some(Action::List))
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    /// List the versions that are held.
+    List,
+    /// Show a version with all that the scan found in it.
+    Show(Held),
+    /// Hand out a version that is held.
+    Approve(Decision),
+    /// Keep a version held, and tell its publisher why.
+    Reject(Decision),
+}
+
 #[derive(Debug, Args)]
 pub(super) struct Held {
-    /// Show one of them with all that the scan found: its id or its short name.
-    pub(super) skill: Option<String>,
+    /// The skill: its id or its short name.
+    pub(super) skill: String,
     /// Its number, or its semantic version. [default: the active version, else the highest]
-    #[arg(requires = "skill")]
     pub(super) version: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Review {
+pub(super) struct Decision {
     #[command(flatten)]
-    pub(super) of: OfNamed,
+    of: OfNamed,
     /// Why, for its publisher and for those who look later.
     #[arg(long)]
-    pub(super) reason: String,
+    reason: String,
 }
+
+const HELD: List<v1::HeldVersion> = List::new(&[
+    ("skill", |entry| entry.skill_id.clone()),
+    ("number", |entry| {
+        let version = entry.version.as_ref();
+        version.map_or(0, |it| it.version_number).to_string()
+    }),
+    ("since", |entry| {
+        time(entry.hold.as_ref().and_then(|it| it.held_at))
+    }),
+    ("by", |entry| {
+        let version = entry.version.clone();
+        version.unwrap_or_default().created_by
+    }),
+    ("scan", |entry| {
+        status(entry.security_scan_status()).to_owned()
+    }),
+    ("why", |entry| {
+        let hold = entry.hold.clone().unwrap_or_default();
+        if hold.rejected_by.is_empty() {
+            return hold.reason;
+        }
+        format!(
+            "rejected by {}: {}",
+            hold.rejected_by, hold.rejected_because
+        )
+    }),
+]);
 
 /// The style of a finding by how much harm it does.
 fn style(severity: v1::SecuritySeverity) -> Style {
@@ -33,16 +91,6 @@ fn style(severity: v1::SecuritySeverity) -> Style {
         v1::SecuritySeverity::Critical | v1::SecuritySeverity::High => BAD,
         v1::SecuritySeverity::Medium => WARN,
         _ => FAINT,
-    }
-}
-
-fn severity(severity: v1::SecuritySeverity) -> &'static str {
-    match severity {
-        v1::SecuritySeverity::Critical => "critical",
-        v1::SecuritySeverity::High => "high",
-        v1::SecuritySeverity::Medium => "medium",
-        v1::SecuritySeverity::Low => "low",
-        v1::SecuritySeverity::Info | v1::SecuritySeverity::Unspecified => "info",
     }
 }
 
@@ -56,10 +104,13 @@ pub(super) fn status(status: v1::ScanStatus) -> &'static str {
 }
 
 /// What was found, two lines each.
-pub(super) fn findings(found: &[v1::SecurityFinding], output: &Output) -> Result<(), Failed> {
+fn findings(found: &[v1::SecurityFinding], output: &Output) -> Done {
     for finding in found {
         let style = style(finding.severity());
-        let word = severity(finding.severity());
+        let word = match finding.severity() {
+            v1::SecuritySeverity::Unspecified => "info".to_owned(),
+            severity => word(severity),
+        };
         let place = match (&finding.file_path, finding.line_number) {
             (None, _) => String::new(),
             (Some(path), None) => format!(" {path}"),
@@ -76,71 +127,44 @@ pub(super) fn findings(found: &[v1::SecurityFinding], output: &Output) -> Result
     Ok(())
 }
 
-pub(super) async fn held(client: &mut Client, options: Held, output: &Output) -> Exit {
-    if let Some(skill) = options.skill {
-        return show(client, skill, options.version, output).await;
+pub(super) async fn review(client: &Client, options: Review, output: &Output) -> Done {
+    match options.action {
+        None | Some(Action::List) => list(client, output).await,
+        Some(Action::Show(options)) => show(client, options, output).await,
+        Some(Action::Approve(options)) => approve(client, options, output).await,
+        Some(Action::Reject(options)) => reject(client, options, output).await,
     }
-    let mut request = v1::ListHeldRequest {
-        page_size: 500,
-        page_token: String::new(),
-    };
-    let mut all = v1::ListHeldResponse::default();
-    loop {
-        let page = client.registry().list_held(request.clone()).await?;
-        let page = page.into_inner();
-        all.held.extend(page.held);
-        all.held_size = page.held_size;
-        if page.next_page_token.is_empty() {
-            break;
-        }
-        request.page_token = page.next_page_token;
-    }
-    if output.is_json() {
-        output.message("ListHeldResponse", &all)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if all.held.is_empty() {
-        output.line(&format!("{FAINT}nothing is held{FAINT:#}"))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut rows = Table::new(&["skill", "number", "since", "by", "scan", "why"]);
-    for entry in &all.held {
-        let version = entry.version.clone().unwrap_or_default();
-        let hold = entry.hold.clone().unwrap_or_default();
-        let why = if hold.rejected_by.is_empty() {
-            hold.reason
-        } else {
-            format!(
-                "rejected by {}: {}",
-                hold.rejected_by, hold.rejected_because
-            )
-        };
-        rows.add_row([
-            entry.skill_id.clone(),
-            version.version_number.to_string(),
-            time(hold.held_at),
-            version.created_by,
-            status(entry.security_scan_status()).to_owned(),
-            why,
-        ]);
-    }
-    output.table(&rows)?;
-    Ok(ExitCode::SUCCESS)
 }
 
-async fn show(client: &mut Client, skill_id: String, of: Option<String>, output: &Output) -> Exit {
-    let (version_number, semantic_version) = version(of);
+async fn list(client: &Client, output: &Output) -> Done {
+    let mut all = v1::ListHeldResponse::default();
+    pages(async |page_token| {
+        let request = v1::ListHeldRequest {
+            page_size: 500,
+            page_token,
+        };
+        let page = client.registry().list_held(request).await?.into_inner();
+        all.held.extend(page.held);
+        all.held_size = page.held_size;
+        Ok(page.next_page_token)
+    })
+    .await?;
+    output.message(&all)?;
+    if all.held.is_empty() {
+        return output.line(&format!("{FAINT}nothing is held{FAINT:#}"));
+    }
+    output.list(&HELD, &all.held)
+}
+
+async fn show(client: &Client, options: Held, output: &Output) -> Done {
+    let (version_number, semantic_version) = version(options.version);
     let request = v1::ScanSkillRequest {
-        skill_id,
+        skill_id: options.skill,
         version_number,
         semantic_version,
         ..Default::default()
     };
-    let answer = client.registry().scan_skill(request).await?.into_inner();
-    if output.is_json() {
-        output.message("ScanSkillResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.registry().scan_skill(request).await?)?;
     let report = answer.report.clone().unwrap_or_default();
     let (id, number) = (&answer.skill_id, answer.version_number);
     let state = status(report.status());
@@ -172,10 +196,10 @@ async fn show(client: &mut Client, skill_id: String, of: Option<String>, output:
         told(&format!("hosts since version {since}"), &new.hosts)?;
         told(&format!("powers since version {since}"), &new.capabilities)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-pub(super) async fn approve(client: &mut Client, options: Review, output: &Output) -> Exit {
+async fn approve(client: &Client, options: Decision, output: &Output) -> Done {
     let (version_number, semantic_version) = version(Some(options.of.version));
     let request = v1::ApproveVersionRequest {
         skill_id: options.of.skill,
@@ -184,12 +208,7 @@ pub(super) async fn approve(client: &mut Client, options: Review, output: &Outpu
         reason: options.reason,
         ..Default::default()
     };
-    let answer = client.registry().approve_version(request).await?;
-    let answer = answer.into_inner();
-    if output.is_json() {
-        output.message("ApproveVersionResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.registry().approve_version(request).await?)?;
     let version = answer.version.unwrap_or_default();
     let active = match answer.active_version {
         number if number == version.version_number => "it is active now".to_owned(),
@@ -199,11 +218,10 @@ pub(super) async fn approve(client: &mut Client, options: Review, output: &Outpu
     output.line(&format!(
         "{GOOD}approved{GOOD:#} {} version {}; {active}",
         answer.skill_id, version.version_number
-    ))?;
-    Ok(ExitCode::SUCCESS)
+    ))
 }
 
-pub(super) async fn reject(client: &mut Client, options: Review, output: &Output) -> Exit {
+async fn reject(client: &Client, options: Decision, output: &Output) -> Done {
     let (version_number, semantic_version) = version(Some(options.of.version));
     let request = v1::RejectVersionRequest {
         skill_id: options.of.skill,
@@ -212,16 +230,10 @@ pub(super) async fn reject(client: &mut Client, options: Review, output: &Output
         reason: options.reason,
         ..Default::default()
     };
-    let answer = client.registry().reject_version(request).await?;
-    let answer = answer.into_inner();
-    if output.is_json() {
-        output.message("RejectVersionResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.registry().reject_version(request).await?)?;
     let number = answer.version.unwrap_or_default().version_number;
     output.line(&format!(
         "{BAD}rejected{BAD:#} {} version {number}; it stays held",
         answer.skill_id
-    ))?;
-    Ok(ExitCode::SUCCESS)
+    ))
 }

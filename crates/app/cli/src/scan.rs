@@ -12,15 +12,14 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::folder;
-use super::output::{BAD, FAINT, Failed, GOOD, Output, WARN};
-use model::Code;
+use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, WARN};
 use trust::{Finding, Severity, Verdict};
 
 /// Exits where nobody should use a skill, and where a person should look at one. 2 is a
 /// command line that is wrong.
 const REFUSE: u8 = 3;
 pub(super) const LOOK: u8 = 4;
-pub(super) const SCAN_HELP: &str = "\
+const SCAN_HELP: &str = "\
 Example:
   repertoire scan ~/.claude/skills
 
@@ -32,6 +31,7 @@ Exit codes:
   4  a person should look at a skill";
 
 #[derive(Debug, Args)]
+#[command(after_help = SCAN_HELP)]
 pub(super) struct Scan {
     /// Folders to look for skills in.
     #[arg(required = true, value_name = "DIR")]
@@ -39,10 +39,6 @@ pub(super) struct Scan {
     /// Print the findings as SARIF 2.1.0, a log for each skill.
     #[arg(long)]
     sarif: bool,
-}
-
-fn failed(cause: String) -> Failed {
-    Failed::new(Code::LocalFileFailed, cause)
 }
 
 fn lines(found: &Finding) -> [String; 2] {
@@ -67,12 +63,12 @@ fn lines(found: &Finding) -> [String; 2] {
     ]
 }
 
-pub(super) fn scan(options: &Scan, output: &Output) -> Result<ExitCode, Failed> {
+pub(super) fn scan(options: &Scan, output: &Output) -> Exit {
     let (mut worst, mut items) = (Verdict::Passed, Vec::<Json>::new());
     let mut counts = BTreeMap::<&str, usize>::new();
     for root in &options.folders {
-        for path in folder::outermost(root).map_err(failed)? {
-            let report = folder::scan(&path).map_err(failed)?;
+        for path in folder::outermost(root).map_err(Failed::file)? {
+            let report = folder::scan(&path).map_err(Failed::file)?;
             worst = worst.max(report.verdict);
             *counts.entry(report.verdict.name()).or_default() += 1;
             if options.sarif {
@@ -100,7 +96,7 @@ pub(super) fn scan(options: &Scan, output: &Output) -> Result<ExitCode, Failed> 
         }
     }
     if options.sarif || output.is_json() {
-        output.value(&Json::Array(items))?;
+        output.json(&format!("{:#}", Json::Array(items)))?;
     } else {
         let of = |verdict: Verdict| counts.get(verdict.name()).copied().unwrap_or_default();
         output.line(&format!(

@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 
 use super::connect::Client;
-use super::output::{Exit, FAINT, Failed, GOOD, Output, Style, Table, WARN, counted, note};
+use super::output::{Done, FAINT, Failed, GOOD, List, Output, Style, WARN, counted, note};
 use codebase::ScanOptions;
 use contract::v1;
 use model::{Code, printable};
@@ -117,7 +116,47 @@ pub(super) struct Recommend {
     all: bool,
 }
 
-pub(super) async fn search(client: &mut Client, options: Search, output: &Output) -> Exit {
+const FOUND: List<v1::SkillSummary> = List::new(&[
+    ("id", |skill| skill.id.clone()),
+    ("name", |skill| skill.short_name.clone()),
+    ("score", |skill| {
+        let score = skill.r#match.as_ref().map_or(0.0, |why| why.score);
+        format!("{score:.3}")
+    }),
+]);
+
+const STACK: List<v1::TechStackItem> = List::new(&[
+    ("technology", |item| item.name.clone()),
+    ("type", |item| format!("{:?}", item.r#type()).to_lowercase()),
+    ("version", |item| item.version.clone().unwrap_or_default()),
+    ("confidence", |item| format!("{:.1}", item.confidence)),
+    ("source", |item| item.source.clone()),
+]);
+
+const RECOMMENDED: List<v1::Recommendation> = List::new(&[
+    ("id", |one| of(one).id),
+    ("name", |one| of(one).short_name),
+    ("priority", priority),
+    ("score", |one| format!("{:.2}", one.match_score)),
+]);
+
+const GAPS: List<v1::SkillGap> = List::new(&[
+    ("gap", |gap| gap.area.clone()),
+    ("severity", |gap| {
+        format!("{:?}", gap.severity()).to_lowercase()
+    }),
+    ("would help", |gap| gap.suggested_skills.join(", ")),
+]);
+
+fn of(one: &v1::Recommendation) -> v1::SkillSummary {
+    one.skill.clone().unwrap_or_default()
+}
+
+fn priority(one: &v1::Recommendation) -> String {
+    format!("{:?}", one.priority()).to_lowercase()
+}
+
+pub(super) async fn search(client: &Client, options: Search, output: &Output) -> Done {
     client.index().await;
     let sort = match options.sort {
         SortField::Relevance => v1::SearchSortField::Relevance,
@@ -149,34 +188,23 @@ pub(super) async fn search(client: &mut Client, options: Search, output: &Output
         words_only: options.words_only,
         highlights: !output.is_rows(),
     };
-    let found = client.lookup().search(request).await?.into_inner();
-    if output.is_json() {
-        output.message("SearchResponse", &found)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let found = output.answer(client.lookup().search(request).await?)?;
     let analysis = found.query_analysis.unwrap_or_default();
     for repair in &analysis.repairs {
-        note(&format!(
+        output.note(&format!(
             "{WARN}No skill has '{}'; read as '{}'{WARN:#}",
             repair.word,
             repair.read_as.join("', '")
         ));
     }
     if found.results.is_empty() {
-        note("Nothing was found.");
+        output.note("Nothing was found.");
         for suggestion in &found.suggestions {
-            note(&format!("  {suggestion}"));
+            output.note(&format!("  {suggestion}"));
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
-    if output.is_rows() {
-        let mut rows = Table::new(&["id", "name", "score"]);
-        for skill in &found.results {
-            let score = skill.r#match.as_ref().map_or(0.0, |why| why.score);
-            rows.add_row([&skill.id, &skill.short_name, &format!("{score:.3}")]);
-        }
-        output.table(&rows)?;
-    }
+    output.rows(&FOUND, &found.results)?;
     for skill in &found.results {
         output.line(&format!(
             "{GOOD}{}{GOOD:#}  {FAINT}{}{FAINT:#}",
@@ -203,7 +231,7 @@ pub(super) async fn search(client: &mut Client, options: Search, output: &Output
         let refinements = analysis.suggested_refinements.join("', '");
         output.line(&format!("{FAINT}finer: '{refinements}'{FAINT:#}"))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// A snippet with what was found in bold. What a terminal may not get becomes escapes
@@ -256,9 +284,8 @@ fn reason(why: &v1::SearchMatch) -> String {
 fn files(folder: &Path, options: &ScanOptions) -> Result<Vec<v1::CodebaseFile>, Failed> {
     let end = Instant::now() + PATIENCE;
     let stop = || Instant::now() >= end;
-    let inventory = ::codebase::walk(folder, options, &stop).map_err(|error| {
-        Failed::new(Code::LocalFileFailed, error.to_string()).hint("name the folder of a codebase")
-    })?;
+    let inventory = ::codebase::walk(folder, options, &stop)
+        .map_err(|error| Failed::file(error).hint("name the folder of a codebase"))?;
     let mut files: Vec<v1::CodebaseFile> = inventory
         .files()
         .map(|(path, content)| v1::CodebaseFile {
@@ -284,7 +311,7 @@ fn files(folder: &Path, options: &ScanOptions) -> Result<Vec<v1::CodebaseFile>, 
     Ok(files)
 }
 
-pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Output) -> Exit {
+pub(super) async fn analyze(client: &Client, options: Analyze, output: &Output) -> Done {
     let look = ScanOptions {
         depth: u8::try_from(options.depth).unwrap_or(u8::MAX),
         quick_mode: options.quick,
@@ -297,15 +324,7 @@ pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Outp
         files: files(&options.folder, &look)?,
         ..Default::default()
     };
-    let found = client
-        .lookup()
-        .analyze_codebase(request)
-        .await?
-        .into_inner();
-    if output.is_json() {
-        output.message("AnalyzeCodebaseResponse", &found)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let found = output.answer(client.lookup().analyze_codebase(request).await?)?;
     let project = found.project_info.clone().unwrap_or_default();
     let kind = format!("{:?}", project.r#type()).to_lowercase();
     let name = project.name.unwrap_or_else(|| "a codebase".to_owned());
@@ -313,17 +332,7 @@ pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Outp
     output.line(&format!(
         "{GOOD}{name}{GOOD:#}  {kind}  {FAINT}{managers}{FAINT:#}"
     ))?;
-    let mut rows = Table::new(&["technology", "type", "version", "confidence", "source"]);
-    for item in &found.stack {
-        rows.add_row([
-            item.name.clone(),
-            format!("{:?}", item.r#type()).to_lowercase(),
-            item.version.clone().unwrap_or_default(),
-            format!("{:.1}", item.confidence),
-            item.source.clone(),
-        ]);
-    }
-    output.table(&rows)?;
+    output.list(&STACK, &found.stack)?;
     let stats = found.stats.clone().unwrap_or_default();
     output.line(&format!(
         "{}; languages: {}; confidence: {}",
@@ -331,19 +340,18 @@ pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Outp
         stats.languages_detected.join(", "),
         format!("{:?}", found.confidence_level()).to_lowercase()
     ))?;
-    let signals: Vec<&str> = found
-        .signals
-        .iter()
-        .map(|signal| signal.name.trim_start_matches("has_"))
+    let signals = found.signals.iter();
+    let signals: Vec<&str> = signals
+        .map(|it| it.name.trim_start_matches("has_"))
         .collect();
     output.line(&format!("has: {}", signals.join(", ")))?;
     for remark in &found.notes {
-        note(&format!("{WARN}{remark}{WARN:#}"));
+        output.note(&format!("{WARN}{remark}{WARN:#}"));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &Output) -> Exit {
+pub(super) async fn recommend(client: &Client, options: Recommend, output: &Output) -> Done {
     client.index().await;
     let mode = if options.exploratory {
         v1::DiscoveryMode::Exploratory
@@ -358,30 +366,13 @@ pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &
         installed_skills: options.installed,
         ..Default::default()
     };
-    let found = client
-        .lookup()
-        .recommend_skills(request)
-        .await?
-        .into_inner();
-    if output.is_json() {
-        output.message("RecommendSkillsResponse", &found)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let found = output.answer(client.lookup().recommend_skills(request).await?)?;
     if output.is_rows() {
-        let mut rows = Table::new(&["id", "name", "priority", "score"]);
-        for one in &found.recommendations {
-            let skill = one.skill.clone().unwrap_or_default();
-            let priority = format!("{:?}", one.priority()).to_lowercase();
-            let score = format!("{:.2}", one.match_score);
-            rows.add_row([skill.id, skill.short_name, priority, score]);
-        }
-        output.table(&rows)?;
-        return Ok(ExitCode::SUCCESS);
+        return output.list(&RECOMMENDED, &found.recommendations);
     }
     output.line(&found.analysis_summary)?;
     for one in &found.recommendations {
-        let skill = one.skill.clone().unwrap_or_default();
-        let priority = format!("{:?}", one.priority()).to_lowercase();
+        let (skill, priority) = (of(one), priority(one));
         output.line(&format!(
             "{GOOD}{}{GOOD:#}  {priority}  {:.2}  {FAINT}{}{FAINT:#}",
             skill.short_name, one.match_score, skill.id
@@ -391,21 +382,15 @@ pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &
         }
     }
     if found.recommendations.is_empty() {
-        note("No skill here fits this codebase plainly; try --exploratory.");
+        output.note("No skill here fits this codebase plainly; try --exploratory.");
     }
     if !found.gaps_identified.is_empty() {
-        let mut rows = Table::new(&["gap", "severity", "would help"]);
-        for gap in &found.gaps_identified {
-            let severity = format!("{:?}", gap.severity()).to_lowercase();
-            rows.add_row([gap.area.clone(), severity, gap.suggested_skills.join(", ")]);
-        }
-        output.table(&rows)?;
+        output.list(&GAPS, &found.gaps_identified)?;
     }
     output.line(&format!(
         "{:.0} % of what it asks for is installed",
         found.installed_coverage * 100.0
-    ))?;
-    Ok(ExitCode::SUCCESS)
+    ))
 }
 
 #[cfg(test)]

@@ -1,27 +1,60 @@
 //! `repertoire serve`.
 
 use std::io::Write as _;
-use std::process::ExitCode;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use origins::AllowedHost;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
-use super::args::{Global, Serve};
+use super::args::Global;
 use super::connect::{settings, start_failed};
-use super::output::Failed;
+use super::output::{Done, Failed};
 use access_log::AccessMode;
 use contract::v1::LeaveRequest;
 use contract::v1::admin_client::AdminClient;
 use model::{Clock as _, Code, SystemClock};
 use server::{
     self, Config, ConfigFile, LOG, LogFormat, Otlp, Server, Settings, StartError, Telemetry,
-    connect_local,
+    connect_local, listen_address,
 };
 use store::OpenError;
 
 /// How long a server that was asked to leave may take.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    /// Address to listen on; port 0 takes a free one. [default: 127.0.0.1:50051]
+    #[arg(long, env = "REPERTOIRE_LISTEN", value_name = "ADDR", value_parser = listen_address)]
+    pub(super) listen: Option<SocketAddr>,
+    /// What to log, such as `info`, `warn` or `repertoire=debug`. [default: info]
+    #[arg(long, env = "REPERTOIRE_LOG", value_name = "FILTER")]
+    pub(super) log: Option<String>,
+    /// Form of the log.
+    #[arg(long, env = "REPERTOIRE_LOG_FORMAT", value_name = "FORMAT", value_parser = log_format())]
+    pub(super) log_format: Option<LogFormat>,
+    /// Which calls have a line in the access log. [default: errors]
+    #[arg(long, env = "REPERTOIRE_ACCESS_LOG", value_name = "WHICH", value_parser = AccessMode::ALL.map(|(name, _)| name))]
+    pub(super) access_log: Option<String>,
+    /// One of so many calls that went well has a line, with `--access-log all`. [default: 1]
+    #[arg(long, env = "REPERTOIRE_ACCESS_LOG_SAMPLE", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(super) access_log_sample: Option<u64>,
+    /// Folder of a sentence transformer that searches ask beside the built-in table.
+    #[arg(long, env = "REPERTOIRE_EMBEDDER", value_name = "DIR")]
+    pub(super) embedder: Option<PathBuf>,
+    /// OTLP endpoint (gRPC) of a collector, such as `http://localhost:4317`.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    pub(super) otlp_endpoint: Option<String>,
+    /// Name of this server, such as `skills.example.com`, beside those of the config file. In
+    /// the environment: with commas between them.
+    #[arg(long = "allowed-host", env = "REPERTOIRE_ALLOWED_HOSTS", value_name = "NAME", value_delimiter = ',', value_parser = allowed_host)]
+    pub(super) allowed_hosts: Vec<AllowedHost>,
+}
 
 impl Serve {
     /// Has the flags and the environment go before the config file. What is logged, how, and
@@ -56,11 +89,24 @@ impl Serve {
     }
 }
 
-pub(super) async fn serve(
-    global: &Global,
-    options: Serve,
-    config: Config,
-) -> Result<ExitCode, Failed> {
+fn allowed_host(text: &str) -> Result<AllowedHost, String> {
+    text.to_owned().try_into()
+}
+
+/// The forms of a log by their names.
+fn log_format() -> impl TypedValueParser<Value = LogFormat> {
+    let text = PossibleValue::new(LogFormat::Text.name()).help("A line for a person");
+    let json = PossibleValue::new(LogFormat::Json.name()).help("A JSON object a line");
+    PossibleValuesParser::new([text, json]).map(|name| {
+        if name == LogFormat::Json.name() {
+            LogFormat::Json
+        } else {
+            LogFormat::Text
+        }
+    })
+}
+
+pub(super) async fn serve(global: &Global, options: Serve, config: Config) -> Done {
     let mut settings = settings(global, &config);
     let log = options.log.clone();
     let (filter, format, otlp) = options.apply(&mut settings, &config);
@@ -83,8 +129,8 @@ pub(super) async fn serve(
     let announce = |url: &str| writeln!(std::io::stderr(), "{}", listening(url, format));
     let server = tokio::select! {
         started = start(&settings, &telemetry, &announce) => started.map_err(|error| start_failed(&error))?,
-        _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
-        _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
+        _ = interrupt.recv() => return Ok(()),
+        _ = terminate.recv() => return Ok(()),
     };
     server.follow().await;
     for root in settings.analysis.roots.iter().filter(|root| !root.is_dir()) {
@@ -101,10 +147,8 @@ pub(super) async fn serve(
     tracing::info!("stopping");
     server.stop().await;
     tracing::info!("stopped");
-    tokio::task::spawn_blocking(move || telemetry.stop())
-        .await
-        .map_err(Failed::fault)?;
-    Ok(ExitCode::SUCCESS)
+    let stopped = tokio::task::spawn_blocking(move || telemetry.stop()).await;
+    stopped.map_err(Failed::fault)
 }
 
 /// Has a server read its config file again, and says what came of it.

@@ -1,11 +1,9 @@
 //! The command that lists skills with nearly the same text.
 
-use std::process::ExitCode;
-
 use clap::Args;
 
 use super::connect::Client;
-use super::output::{Exit, Output, Table, WARN, note};
+use super::output::{Done, List, Output, WARN};
 use contract::v1;
 
 const SIMILAR_EXAMPLES: &str = "\
@@ -26,45 +24,46 @@ pub(super) struct Similar {
     limit: i32,
 }
 
-pub(super) async fn similar(client: &mut Client, options: Similar, output: &Output) -> Exit {
+const FOUND: List<v1::SimilarSkill> = List::new(&[
+    ("id", |found| of(found).id),
+    ("similarity", |found| format!("{:.2}", found.similarity)),
+    ("same", |found| {
+        let same = match (found.same_files, found.same_name) {
+            (true, true) => "name, files",
+            (true, false) => "files",
+            (false, true) => "name",
+            (false, false) => "",
+        };
+        same.to_owned()
+    }),
+    ("description", |found| of(found).description),
+]);
+
+fn of(found: &v1::SimilarSkill) -> v1::SkillSummary {
+    found.skill.clone().unwrap_or_default()
+}
+
+pub(super) async fn similar(client: &Client, options: Similar, output: &Output) -> Done {
     client.index().await;
     let request = v1::ListSimilarSkillsRequest {
         skill_id: options.skill,
         min_similarity: Some(options.min),
         limit: Some(options.limit),
     };
-    let found = client.lookup().list_similar_skills(request).await?;
-    let found = found.into_inner();
-    if output.is_json() {
-        output.message("ListSimilarSkillsResponse", &found)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let found = output.answer(client.lookup().list_similar_skills(request).await?)?;
     if found.partial {
-        note(&format!(
+        output.note(&format!(
             "{WARN}The index is still being made: there may be more{WARN:#}"
         ));
     }
     if found.skills.is_empty() {
-        note(&format!("No other skill is similar to {}.", found.skill_id));
-    }
-    let mut rows = Table::new(&["id", "similarity", "same", "description"]);
-    for similar in &found.skills {
-        let skill = similar.skill.clone().unwrap_or_default();
-        let same = match (similar.same_files, similar.same_name) {
-            (true, true) => "name, files",
-            (true, false) => "files",
-            (false, true) => "name",
-            (false, false) => "",
-        };
-        let similarity = format!("{:.2}", similar.similarity);
-        rows.add_row([&skill.id, &similarity, same, &skill.description]);
-    }
-    if !found.skills.is_empty() || output.is_rows() {
-        output.table(&rows)?;
+        output.note(&format!("No other skill is similar to {}.", found.skill_id));
+    } else {
+        output.list(&FOUND, &found.skills)?;
     }
     let left = (found.total as usize).saturating_sub(found.skills.len());
     if left > 0 {
         output.line(&format!("and {left} more: see --limit"))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

@@ -1,88 +1,131 @@
 //! Commands that list, show and hand out skills.
 
-use std::process::ExitCode;
-
+use clap::Args;
 use serde_json::json;
 
-use super::connect::Client;
+use super::connect::{Client, pages};
 use super::outcome::problem_line;
-use super::output::{
-    Exit, FAINT, Failed, GOOD, Output, Table, WARN, bytes, counted, json_of, time,
-};
+use super::output::{Done, FAINT, GOOD, List, Output, Table, WARN, bytes, counted, json_of, time};
 use super::review;
-use super::skill_args::{List, LocationName, OfVersion, Read, Watch, version};
+use super::skill_args::{LocationName, OfVersion, version};
 use contract::v1;
 
 const PAGE: i32 = 500;
 
-pub(super) async fn list(client: &mut Client, options: List, output: &Output) -> Exit {
-    let List {
-        source,
-        author,
-        category,
-        tags,
-        technology,
-        location,
-        with_problems,
-        requires,
-        limit,
-    } = options;
-    let limit = limit.unwrap_or(usize::MAX);
+#[derive(Debug, Args)]
+pub(super) struct ListSkills {
+    /// Only skills of this source.
+    #[arg(long)]
+    source: Option<String>,
+    /// Only skills of this author.
+    #[arg(long, requires = "source")]
+    author: Option<String>,
+    /// Only skills of this category.
+    #[arg(long)]
+    category: Option<String>,
+    /// Only skills with this tag; repeat it for several.
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Only skills about this technology.
+    #[arg(long)]
+    technology: Option<String>,
+    /// Only skills of this location.
+    #[arg(long, value_enum)]
+    location: Option<LocationName>,
+    /// Only skills whose files have warnings; `show` lists them.
+    #[arg(long)]
+    with_problems: bool,
+    /// Only skills that require this one, by its id or its short name.
+    #[arg(long, value_name = "SKILL")]
+    requires: Option<String>,
+    /// The most skills to list. [default: all]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Read {
+    #[command(flatten)]
+    of: OfVersion,
+    /// Path of the file inside the skill.
+    #[arg(default_value = "")]
+    path: String,
+    /// The bytes as they are, also to a terminal.
+    #[arg(long)]
+    raw: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Watch {
+    /// Go on after this token. [default: from now on]
+    #[arg(long, value_name = "TOKEN")]
+    resume: Option<String>,
+    /// End after so many events. [default: do not end]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=1000))]
+    max_events: Option<i32>,
+    /// End after so many seconds. [default: do not end]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=3600))]
+    max_seconds: Option<i32>,
+    /// Only events of these skills, by id.
+    #[arg(value_name = "ID")]
+    skills: Vec<String>,
+}
+
+const SKILLS: List<v1::SkillMetadata> = List::new(&[
+    ("id", |skill| skill.id.clone()),
+    ("version", |skill| skill.version.clone()),
+    ("category", |skill| skill.category.clone()),
+    ("description", |skill| skill.description.clone()),
+]);
+
+pub(super) async fn list(client: &Client, options: ListSkills, output: &Output) -> Done {
+    let limit = options.limit.unwrap_or(usize::MAX);
+    let location = match options.location {
+        None => v1::Location::Unspecified,
+        Some(LocationName::Project) => v1::Location::Project,
+        Some(LocationName::User) => v1::Location::User,
+        Some(LocationName::Global) => v1::Location::Global,
+    };
     let mut request = v1::ListSkillsRequest {
         page_size: i32::try_from(limit).unwrap_or(PAGE).clamp(1, PAGE),
-        source: source.unwrap_or_default(),
-        author: author.unwrap_or_default(),
-        category: category.unwrap_or_default(),
-        tags,
-        technology: technology.unwrap_or_default(),
-        location: location
-            .map_or(v1::Location::Unspecified, |location| match location {
-                LocationName::Project => v1::Location::Project,
-                LocationName::User => v1::Location::User,
-                LocationName::Global => v1::Location::Global,
-            })
-            .into(),
-        with_problems,
-        requires: requires.unwrap_or_default(),
+        source: options.source.unwrap_or_default(),
+        author: options.author.unwrap_or_default(),
+        category: options.category.unwrap_or_default(),
+        tags: options.tags,
+        technology: options.technology.unwrap_or_default(),
+        location: location.into(),
+        with_problems: options.with_problems,
+        requires: options.requires.unwrap_or_default(),
         ..Default::default()
     };
     let mut skills = Vec::new();
-    loop {
-        let page = client
-            .lookup()
-            .list_skills(request.clone())
-            .await?
-            .into_inner();
+    pages(async |page_token| {
+        request.page_token = page_token;
+        let page = client.lookup().list_skills(request.clone()).await?;
+        let page = page.into_inner();
         skills.extend(page.skills);
-        if page.next_page_token.is_empty() || skills.len() >= limit {
-            break;
-        }
-        request.page_token = page.next_page_token;
-    }
+        let is_enough = skills.len() >= limit;
+        Ok(Some(page.next_page_token)
+            .filter(|_| !is_enough)
+            .unwrap_or_default())
+    })
+    .await?;
     skills.truncate(limit);
     if output.is_json() {
-        let skills: Result<Vec<_>, _> = skills
-            .iter()
-            .map(|skill| json_of("SkillMetadata", skill))
-            .collect();
-        output.value(&json!({"skills": skills?}))?;
-        return Ok(ExitCode::SUCCESS);
+        let skills: Result<Vec<_>, _> = skills.iter().map(json_of).collect();
+        return output.value(&json!({"skills": skills?}));
     }
-    let mut rows = Table::new(&["id", "version", "category", "description"]);
-    for skill in &skills {
-        let mut description = skill.description.clone();
-        if with_problems {
+    if options.with_problems {
+        for skill in &mut skills {
             let problems = counted(skill.problem_count as usize, "problem");
-            description = format!("{problems}: {description}");
+            skill.description = format!("{problems}: {}", skill.description);
         }
-        rows.add_row([&skill.id, &skill.version, &skill.category, &description]);
     }
-    output.table(&rows)?;
-    output.line(&counted(skills.len(), "skill"))?;
-    Ok(ExitCode::SUCCESS)
+    output.list(&SKILLS, &skills)?;
+    output.line(&counted(skills.len(), "skill"))
 }
 
-pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Output) -> Exit {
+pub(super) async fn show(client: &Client, options: OfVersion, output: &Output) -> Done {
     let (version_number, semantic_version) = version(options.at);
     let request = v1::GetSkillRequest {
         skill_id: options.skill,
@@ -92,10 +135,9 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
         semantic_version,
         ..Default::default()
     };
-    let answer = client.lookup().get_skill(request).await?.into_inner();
+    let answer = output.answer(client.lookup().get_skill(request).await?)?;
     if output.is_json() {
-        output.message("GetSkillResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let skill = answer.skill.unwrap_or_default();
     let mut rows = Table::new(&["skill", &skill.id]).wrapped();
@@ -106,47 +148,26 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
     };
     row("name", skill.name.clone());
     row("description", skill.description.clone());
-    row(
-        "version",
-        format!(
-            "{} (number {})",
-            skill.current_version, skill.version_number
-        ),
-    );
+    let (version, number) = (&skill.current_version, skill.version_number);
+    row("version", format!("{version} (number {number})"));
     row("category", skill.categories.join(", "));
     row("tags", skill.tags.join(", "));
     row("triggers", skill.triggers.join(", "));
-    row(
-        "author",
-        skill
-            .author
-            .as_ref()
-            .map(|author| author.name.clone())
-            .unwrap_or_default(),
-    );
+    row("author", skill.author.clone().unwrap_or_default().name);
     row("licence", skill.github_license.clone());
     row("trust", format!("{:?}", skill.trust_tier()).to_lowercase());
-    row(
-        "scan",
-        review::status(skill.security_scan_status()).to_owned(),
-    );
-    row(
-        "quality",
-        skill
-            .quality_score
-            .map_or_else(String::new, |score| format!("{score:.2} of 1")),
-    );
+    let scan = review::status(skill.security_scan_status());
+    row("scan", scan.to_owned());
+    let quality = skill.quality_score.map(|score| format!("{score:.2} of 1"));
+    row("quality", quality.unwrap_or_default());
     row("location", format!("{:?}", skill.location()).to_lowercase());
     row("uri", skill.uri.clone());
     row("digest", skill.digest.clone());
+    let (size, budget) = (bytes(skill.size_bytes), skill.estimated_char_budget);
+    let files = counted(skill.file_count as usize, "file");
     row(
         "size",
-        format!(
-            "{} in {}; {} characters to load",
-            bytes(skill.size_bytes),
-            counted(skill.file_count as usize, "file"),
-            skill.estimated_char_budget
-        ),
+        format!("{size} in {files}; {budget} characters to load"),
     );
     let tools = skill.tool_configs.iter().map(|tool| tool.name.as_str());
     row("tools", tools.collect::<Vec<_>>().join(", "));
@@ -167,8 +188,7 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
             answer.shadowed_ids.join(", ")
         ))?;
     }
-    problems(client, skill, output).await?;
-    Ok(ExitCode::SUCCESS)
+    problems(client, skill, output).await
 }
 
 /// Ids of a list that may be longer than what of it is here.
@@ -184,11 +204,7 @@ pub(super) fn some_of(ids: &[String], total: usize) -> String {
 
 /// What was found in the version that is shown: what an author may want to know, a
 /// reader need not.
-async fn problems(
-    client: &mut Client,
-    skill: v1::SkillDetail,
-    output: &Output,
-) -> Result<(), Failed> {
+async fn problems(client: &Client, skill: v1::SkillDetail, output: &Output) -> Done {
     let request = v1::GetVersionRequest {
         skill_id: skill.id,
         version_number: skill.version_number,
@@ -205,56 +221,40 @@ async fn problems(
     Ok(())
 }
 
-pub(super) async fn read(client: &mut Client, options: Read, output: &Output) -> Exit {
-    let Read {
-        of: OfVersion { skill, at },
-        path,
-        raw,
-    } = options;
-    let (version_number, semantic_version) = version(at);
-    let path = if path.is_empty() {
-        model::FilePath::SKILL_MD.to_owned()
-    } else {
-        path
-    };
+pub(super) async fn read(client: &Client, options: Read, output: &Output) -> Done {
+    let Read { of, path, raw } = options;
+    let (version_number, semantic_version) = version(of.at);
+    let path = Some(path).filter(|path| !path.is_empty());
     let request = v1::ReadFileRequest {
-        skill_id: skill,
-        path,
+        skill_id: of.skill,
+        path: path.unwrap_or_else(|| model::FilePath::SKILL_MD.to_owned()),
         version_number,
         semantic_version,
         ..Default::default()
     };
     let file = client.lookup().read_file(request).await?.into_inner();
-    output.file(&file.content, raw)?;
-    Ok(ExitCode::SUCCESS)
+    output.file(&file.content, raw)
 }
 
-pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) -> Exit {
-    let Watch {
-        resume,
-        max_events,
-        max_seconds,
-        skills,
-    } = options;
+pub(super) async fn watch(client: &Client, options: Watch, output: &Output) -> Done {
     let request = v1::WatchRequest {
-        resume_token: resume,
-        skill_ids: skills,
+        resume_token: options.resume.unwrap_or_default(),
+        skill_ids: options.skills,
         types: Vec::new(),
-        max_events: max_events.unwrap_or_default(),
-        max_wait_seconds: max_seconds.unwrap_or_default(),
+        max_events: options.max_events.unwrap_or_default(),
+        max_wait_seconds: options.max_seconds.unwrap_or_default(),
     };
     let mut answers = client.registry().watch(request).await?.into_inner();
     loop {
         let answer = tokio::select! {
             answer = answers.message() => answer?,
-            _ = tokio::signal::ctrl_c() => return Ok(ExitCode::SUCCESS),
+            _ = tokio::signal::ctrl_c() => return Ok(()),
         };
         let Some(answer) = answer else {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(());
         };
-        if output.is_json() {
-            output.json(&json_of("WatchResponse", &answer)?.to_string())?;
-        } else if let Some(event) = answer.event {
+        output.event(&answer)?;
+        if let Some(event) = answer.event {
             let version = if event.version_number == 0 {
                 String::new()
             } else {

@@ -1,12 +1,11 @@
 //! Commands on sources.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::connect::Client;
-use super::output::{Exit, FAINT, Failed, GOOD, Output, Table, WARN, counted, note, time};
+use super::output::{Done, FAINT, Failed, GOOD, List, Output, WARN, counted, time, word};
 use contract::v1;
 
 const SOURCE_EXAMPLES: &str = "\
@@ -109,6 +108,26 @@ struct Remove {
     withdraw: bool,
 }
 
+const SOURCES: List<v1::SourceInfo> = List::new(&[
+    ("source", |info| of(info).source_id),
+    ("kind", |info| word(of(info).kind())),
+    ("skills", |info| info.skills_contributed.to_string()),
+    ("at", |info| info.revision.clone()),
+    ("synced", |info| time(info.last_successful_sync)),
+    ("from", |info| {
+        let source = of(info);
+        if source.location.is_empty() {
+            source.select.join(", ")
+        } else {
+            source.location
+        }
+    }),
+]);
+
+fn of(info: &v1::SourceInfo) -> v1::Source {
+    info.source.clone().unwrap_or_default()
+}
+
 fn env(name: Option<String>) -> Option<v1::SecretReference> {
     let env = name?;
     Some(v1::SecretReference {
@@ -129,7 +148,7 @@ fn credential(add: &Add) -> Result<Option<v1::SecretReference>, Failed> {
     }))
 }
 
-pub(super) async fn source(client: &mut Client, options: Source, output: &Output) -> Exit {
+pub(super) async fn source(client: &Client, options: Source, output: &Output) -> Done {
     match options.action.unwrap_or(Action::List) {
         Action::List => list(client, output).await,
         Action::Add(add) => self::add(client, *add, output).await,
@@ -137,7 +156,7 @@ pub(super) async fn source(client: &mut Client, options: Source, output: &Output
     }
 }
 
-async fn add(client: &mut Client, add: Add, output: &Output) -> Exit {
+async fn add(client: &Client, add: Add, output: &Output) -> Done {
     let credential = credential(&add)?;
     let kind = match add.kind {
         KindName::Directory => v1::SourceKind::Directory,
@@ -168,30 +187,22 @@ async fn add(client: &mut Client, add: Add, output: &Output) -> Exit {
     let request = v1::AddSourceRequest {
         source: Some(source),
     };
-    let added = client.registry().add_source(request).await?.into_inner();
-    if output.is_json() {
-        output.message("AddSourceResponse", &added)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let added = output.answer(client.registry().add_source(request).await?)?;
     let id = added.source.and_then(|info| info.source);
     let id = id.map(|source| source.source_id).unwrap_or_default();
     output.line(&format!("{GOOD}added{GOOD:#} {id}"))?;
-    note(&format!(
+    output.note(&format!(
         "`repertoire sync {id}` syncs it now; a server that runs does so by itself"
     ));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-async fn remove(client: &mut Client, options: Remove, output: &Output) -> Exit {
+async fn remove(client: &Client, options: Remove, output: &Output) -> Done {
     let request = v1::RemoveSourceRequest {
         source_id: options.id,
         withdraw_skills: options.withdraw,
     };
-    let removed = client.registry().remove_source(request).await?.into_inner();
-    if output.is_json() {
-        output.message("RemoveSourceResponse", &removed)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let removed = output.answer(client.registry().remove_source(request).await?)?;
     let (withdrawn, kept) = (removed.skills_withdrawn, removed.skills_kept);
     let what = if options.withdraw {
         format!("{} withdrawn", counted(withdrawn as usize, "skill"))
@@ -201,69 +212,24 @@ async fn remove(client: &mut Client, options: Remove, output: &Output) -> Exit {
     output.line(&format!(
         "{GOOD}removed{GOOD:#} {}; {what}",
         removed.source_id
-    ))?;
-    Ok(ExitCode::SUCCESS)
+    ))
 }
 
-async fn list(client: &mut Client, output: &Output) -> Exit {
+async fn list(client: &Client, output: &Output) -> Done {
     let request = v1::ListSourcesRequest {};
-    let listed = client.registry().list_sources(request).await?.into_inner();
-    if output.is_json() {
-        output.message("ListSourcesResponse", &listed)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let listed = output.answer(client.registry().list_sources(request).await?)?;
     if listed.sources.is_empty() {
-        output.line(&format!("{FAINT}no source is set up{FAINT:#}"))?;
-        return Ok(ExitCode::SUCCESS);
+        return output.line(&format!("{FAINT}no source is set up{FAINT:#}"));
     }
-    let mut rows = Table::new(&["source", "kind", "skills", "at", "synced", "from"]);
-    let mut skipped = Vec::new();
-    for info in listed.sources {
-        let source = info.source.unwrap_or_default();
-        let kind = kind_name(source.kind());
-        let from = if source.location.is_empty() {
-            source.select.join(", ")
-        } else {
-            source.location.clone()
-        };
-        let synced = time(info.last_successful_sync);
-        let skills = info.skills_contributed.to_string();
-        rows.add_row([
-            &source.source_id,
-            kind,
-            &skills,
-            &info.revision,
-            &synced,
-            &from,
-        ]);
-        let more = info.skipped_left_out;
-        skipped.push((source.source_id, info.skipped, more));
+    output.list(&SOURCES, &listed.sources)?;
+    for info in &listed.sources {
+        let id = of(info).source_id;
+        skips_of(&id, &info.skipped, info.skipped_left_out, output)?;
     }
-    output.table(&rows)?;
-    for (id, skips, more) in skipped {
-        skips_of(&id, &skips, more, output)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn kind_name(kind: v1::SourceKind) -> &'static str {
-    match kind {
-        v1::SourceKind::Unspecified => "",
-        v1::SourceKind::Directory => "directory",
-        v1::SourceKind::Git => "git",
-        v1::SourceKind::Github => "github",
-        v1::SourceKind::WellKnown => "well-known",
-        v1::SourceKind::Clawhub => "clawhub",
-        v1::SourceKind::Repertoire => "repertoire",
-    }
-}
-
-pub(super) fn skips_of(
-    id: &str,
-    skips: &[v1::SkippedSkill],
-    more: u32,
-    output: &Output,
-) -> Result<(), Failed> {
+pub(super) fn skips_of(id: &str, skips: &[v1::SkippedSkill], more: u32, output: &Output) -> Done {
     for v1::SkippedSkill { path, reason } in skips {
         let path = if path.is_empty() { "." } else { path };
         output.line(&format!("{WARN}skipped{WARN:#} {id}: {path}: {reason}"))?;

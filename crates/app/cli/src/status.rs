@@ -4,64 +4,54 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::args::Global;
-use super::connect::local_settings;
-use super::output::{self, Failed, GOOD, Output};
+use super::output::{self, Exit, GOOD, Output};
 use contract::v1::admin_client::AdminClient;
 use contract::v1::{GetStatusRequest, GetStatusResponse};
-use server::{Config, connect_local};
+use server::{Settings, connect_local};
 use store::Holder;
 
-pub(super) async fn status(
-    global: &Global,
-    config: &Config,
-    output: &Output,
-) -> Result<ExitCode, Failed> {
-    let data = local_settings(global, config)?.data;
+pub(super) async fn status(settings: Settings, output: &Output) -> Exit {
+    let data = settings.data;
     let Some(channel) = connect_local(&data).await else {
         let holder = store::holder(&data).unwrap_or(Holder::None);
-        if output.is_json() {
-            let at = data.display().to_string();
-            output.value(&match holder {
-                Holder::None => json!({"running": false, "data_directory": at}),
-                Holder::Process(process) => {
-                    json!({"running": false, "data_directory": at, "in_use_by_process": process})
-                }
-            })?;
-        } else {
-            let by = by(holder).map(|by| format!(", but {by} does"));
-            output.line(&format!(
-                "no server has {} open{}",
-                data.display(),
-                by.unwrap_or_default()
-            ))?;
-        }
+        let at = data.display().to_string();
+        output.value(&match holder {
+            Holder::None => json!({"running": false, "data_directory": at}),
+            Holder::Process(process) => {
+                json!({"running": false, "data_directory": at, "in_use_by_process": process})
+            }
+        })?;
+        let by = by(holder).map(|by| format!(", but {by} does"));
+        output.line(&format!(
+            "no server has {} open{}",
+            data.display(),
+            by.unwrap_or_default()
+        ))?;
         return Ok(ExitCode::FAILURE);
     };
     let mut admin = AdminClient::new(channel);
     let status = admin.get_status(GetStatusRequest {}).await?.into_inner();
     if output.is_json() {
-        let mut value = output::json_of("GetStatusResponse", &status)?;
+        let mut value = output::json_of(&status)?;
         if let Some(fields) = value.as_object_mut() {
             fields.insert("running".to_owned(), true.into());
         }
         output.value(&value)?;
-    } else {
-        output.line(&format!(
-            "{GOOD}serving{GOOD:#} {} {}",
-            status.data_directory,
-            place(&status)
-        ))?;
-        output.line(&format!(
-            "version {}, process {}, started {}, {} skills, {} connected here",
-            status.version,
-            status.process_id,
-            output::time(status.started_at),
-            status.skills,
-            // All but this command.
-            status.connections.saturating_sub(1)
-        ))?;
     }
+    output.line(&format!(
+        "{GOOD}serving{GOOD:#} {} {}",
+        status.data_directory,
+        place(&status)
+    ))?;
+    output.line(&format!(
+        "version {}, process {}, started {}, {} skills, {} connected here",
+        status.version,
+        status.process_id,
+        output::time(status.started_at),
+        status.skills,
+        // All but this command.
+        status.connections.saturating_sub(1)
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

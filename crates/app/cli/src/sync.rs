@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::connect::Client;
-use super::output::{self, BAD, Exit, FAINT, Failed, GOOD, Output, Table, WARN, time};
+use super::output::{
+    self, BAD, Done, Exit, FAINT, Failed, GOOD, List, Output, WARN, exit, time, word,
+};
 use super::sources::skips_of;
 use contract::v1;
 
@@ -55,20 +57,36 @@ struct Look {
     health: bool,
 }
 
-pub(super) async fn sync(client: &mut Client, options: Sync, output: &Output) -> Exit {
-    let Sync {
-        sources,
-        full,
-        force,
-        look,
-    } = options;
-    if look.status {
-        return status(client, output).await;
+const SYNCS: List<v1::EndedSync> = List::new(&[
+    ("sync", |sync| sync.sync_id.clone()),
+    ("ended", |sync| time(sync.completed_at)),
+    ("ms", |sync| sync.duration_ms.to_string()),
+    ("changed", |sync| sync.skills_updated.to_string()),
+    ("status", |sync| word(sync.status())),
+]);
+
+const HEALTH: List<v1::SourceHealth> = List::new(&[
+    ("source", |source| source.source_id.clone()),
+    ("health", |source| word(source.status())),
+    ("skills", |source| source.skills_contributed.to_string()),
+    ("synced", |source| time(source.last_successful_sync)),
+    ("failures", |source| source.error_count_24h.to_string()),
+    ("last failure", |source| {
+        source.last_error.clone().unwrap_or_default()
+    }),
+]);
+
+pub(super) async fn sync(client: &Client, options: Sync, output: &Output) -> Exit {
+    let Sync { sources, look, .. } = options;
+    if look.status || look.health {
+        let done = if look.status {
+            status(client, output).await
+        } else {
+            health(client, sources, output).await
+        };
+        return done.map(|()| ExitCode::SUCCESS);
     }
-    if look.health {
-        return health(client, sources, output).await;
-    }
-    let sync_id = if full {
+    let sync_id = if options.full {
         let request = v1::ForceFullSyncRequest {
             sources,
             confirm: true,
@@ -78,28 +96,22 @@ pub(super) async fn sync(client: &mut Client, options: Sync, output: &Output) ->
     } else {
         let request = v1::RefreshIndexRequest {
             sources,
-            force_check: force,
+            force_check: options.force,
             wait_seconds: Some(0),
         };
         let begun = client.registry().refresh_index(request).await?;
         begun.into_inner().sync_id
     };
     let ended = follow(client, sync_id).await?;
-    if output.is_json() {
-        output.message("EndedSync", &ended)?;
-    } else {
-        for result in &ended.sources_synced {
-            told(result, output)?;
-        }
+    output.message(&ended)?;
+    for result in &ended.sources_synced {
+        told(result, output)?;
     }
-    Ok(match ended.status() {
-        v1::SyncEnding::Success => ExitCode::SUCCESS,
-        _ => ExitCode::from(FAILED),
-    })
+    Ok(exit(ended.status() == v1::SyncEnding::Success, FAILED))
 }
 
 /// Follows a sync to its end, with a bar on a terminal.
-async fn follow(client: &mut Client, sync_id: String) -> Result<v1::EndedSync, Failed> {
+async fn follow(client: &Client, sync_id: String) -> Result<v1::EndedSync, Failed> {
     use v1::watch_sync_response::State;
     let request = v1::WatchSyncRequest {
         sync_id,
@@ -128,7 +140,7 @@ async fn follow(client: &mut Client, sync_id: String) -> Result<v1::EndedSync, F
     Err(Failed::fault("the sync ended without a word"))
 }
 
-fn told(result: &v1::SourceSyncResult, output: &Output) -> Result<(), Failed> {
+fn told(result: &v1::SourceSyncResult, output: &Output) -> Done {
     let id = &result.source_id;
     if let Some(error) = &result.error {
         return output.line(&format!("{BAD}failed{BAD:#} {id}: {error}"));
@@ -140,11 +152,8 @@ fn told(result: &v1::SourceSyncResult, output: &Output) -> Result<(), Failed> {
         (result.versions_held, "held for review"),
         (result.skills_skipped, "skipped"),
     ];
-    let counts: Vec<String> = counts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(n, what)| format!("{n} {what}")).collect();
     let words = if counts.is_empty() {
         "nothing changed".to_owned()
     } else {
@@ -156,17 +165,12 @@ fn told(result: &v1::SourceSyncResult, output: &Output) -> Result<(), Failed> {
     skips_of(id, &result.skipped, more, output)
 }
 
-async fn status(client: &mut Client, output: &Output) -> Exit {
+async fn status(client: &Client, output: &Output) -> Done {
     let request = v1::GetSyncStatusRequest {
         sync_id: String::new(),
         include_history: true,
     };
-    let found = client.registry().get_sync_status(request).await?;
-    let found = found.into_inner();
-    if output.is_json() {
-        output.message("GetSyncStatusResponse", &found)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let found = output.answer(client.registry().get_sync_status(request).await?)?;
     if let Some(current) = found.current_sync {
         let progress = current.progress.unwrap_or_default();
         let (done, total) = (progress.current, progress.total);
@@ -177,72 +181,23 @@ async fn status(client: &mut Client, output: &Output) -> Exit {
         ))?;
     }
     if found.sync_history.is_empty() {
-        output.line(&format!("{FAINT}no sync has ended yet{FAINT:#}"))?;
-        return Ok(ExitCode::SUCCESS);
+        return output.line(&format!("{FAINT}no sync has ended yet{FAINT:#}"));
     }
-    let mut rows = Table::new(&["sync", "ended", "ms", "changed", "status"]);
-    for sync in found.sync_history {
-        let ending = match sync.status() {
-            v1::SyncEnding::Unspecified => "",
-            v1::SyncEnding::Success => "success",
-            v1::SyncEnding::Partial => "partial",
-            v1::SyncEnding::Failed => "failed",
-        };
-        rows.add_row([
-            sync.sync_id,
-            time(sync.completed_at),
-            sync.duration_ms.to_string(),
-            sync.skills_updated.to_string(),
-            ending.to_owned(),
-        ]);
-    }
-    output.table(&rows)?;
-    Ok(ExitCode::SUCCESS)
+    output.list(&SYNCS, &found.sync_history)
 }
 
-async fn health(client: &mut Client, sources: Vec<String>, output: &Output) -> Exit {
+async fn health(client: &Client, mut sources: Vec<String>, output: &Output) -> Done {
     let mut found = v1::GetSourceHealthResponse::default();
-    let asked = if sources.is_empty() {
-        vec![String::new()]
-    } else {
-        sources
-    };
-    for source_id in asked {
+    if sources.is_empty() {
+        sources.push(String::new());
+    }
+    for source_id in sources {
         let request = v1::GetSourceHealthRequest { source_id };
         let health = client.registry().get_source_health(request).await?;
         let health = health.into_inner();
         found.overall_health = found.overall_health.max(health.overall_health);
         found.sources.extend(health.sources);
     }
-    if output.is_json() {
-        output.message("GetSourceHealthResponse", &found)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut rows = Table::new(&[
-        "source",
-        "health",
-        "skills",
-        "synced",
-        "failures",
-        "last failure",
-    ]);
-    for source in found.sources {
-        let health = match source.status() {
-            v1::SourceStatus::Unspecified => "",
-            v1::SourceStatus::Healthy => "healthy",
-            v1::SourceStatus::Degraded => "degraded",
-            v1::SourceStatus::Unavailable => "unavailable",
-            v1::SourceStatus::RateLimited => "rate-limited",
-        };
-        rows.add_row([
-            source.source_id,
-            health.to_owned(),
-            source.skills_contributed.to_string(),
-            time(source.last_successful_sync),
-            source.error_count_24h.to_string(),
-            source.last_error.unwrap_or_default(),
-        ]);
-    }
-    output.table(&rows)?;
-    Ok(ExitCode::SUCCESS)
+    output.message(&found)?;
+    output.list(&HEALTH, &found.sources)
 }

@@ -1,27 +1,39 @@
 //! Reviewing solutions.
 
-use std::process::ExitCode;
+use clap::Args;
 
 use super::connect::Client;
-use super::learn::Review;
-use super::output::{Exit, FAINT, GOOD, Output, counted, note, time};
+use super::output::{Done, FAINT, GOOD, Output, counted, time};
 use contract::v1;
 
-pub(super) async fn reviews(client: &mut Client, path_id: String, output: &Output) -> Exit {
+#[derive(Debug, Args)]
+pub(super) struct Review {
+    /// The submission, as `learn reviews` names it.
+    submission: String,
+    /// Who reviews it.
+    #[arg(long, value_name = "NAME")]
+    reviewer: String,
+    /// It does what was asked.
+    #[arg(long, conflicts_with = "fail", required_unless_present = "fail")]
+    pass: bool,
+    /// It does not.
+    #[arg(long)]
+    fail: bool,
+    /// How much of it is right, 0 to 1. [default: 1 where it passes, else 0]
+    #[arg(long)]
+    score: Option<f64>,
+    /// What the learner should know.
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
+}
+
+pub(super) async fn reviews(client: &Client, path_id: String, output: &Output) -> Done {
     let request = v1::ListSubmissionsRequest {
         path_id,
         page_size: 100,
         ..Default::default()
     };
-    let page = client
-        .learning()
-        .list_submissions(request)
-        .await?
-        .into_inner();
-    if output.is_json() {
-        output.message("ListSubmissionsResponse", &page)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let page = output.answer(client.learning().list_submissions(request).await?)?;
     for submission in &page.submissions {
         let when = time(submission.create_time);
         output.line(&format!("{GOOD}{}{GOOD:#}", submission.id))?;
@@ -40,39 +52,20 @@ pub(super) async fn reviews(client: &mut Client, path_id: String, output: &Outpu
             output.line(&format!("  [ ] {item}"))?;
         }
     }
-    note(&format!(
-        "{} waiting",
-        counted(page.submissions.len(), "solution")
-    ));
-    Ok(ExitCode::SUCCESS)
+    let count = counted(page.submissions.len(), "solution");
+    output.note(&format!("{count} waiting"));
+    Ok(())
 }
 
-pub(super) async fn review(client: &mut Client, options: Review, output: &Output) -> Exit {
-    let Review {
-        submission,
-        reviewer,
-        pass,
-        fail: _,
-        score,
-        comment,
-    } = options;
+pub(super) async fn review(client: &Client, options: Review, output: &Output) -> Done {
     let request = v1::ReviewSubmissionRequest {
-        submission_id: submission,
-        reviewer,
-        passed: pass,
-        comment,
-        score,
+        submission_id: options.submission,
+        reviewer: options.reviewer,
+        passed: options.pass && !options.fail,
+        comment: options.comment.unwrap_or_default(),
+        score: options.score,
     };
-    let answer = client
-        .learning()
-        .review_submission(request)
-        .await?
-        .into_inner();
-    if output.is_json() {
-        output.message("ReviewSubmissionResponse", &answer)?;
-    } else {
-        let verdict = format!("{:?}", answer.verdict()).to_lowercase();
-        output.line(&format!("recorded: {verdict}, score {:.2}", answer.score))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let answer = output.answer(client.learning().review_submission(request).await?)?;
+    let verdict = format!("{:?}", answer.verdict()).to_lowercase();
+    output.line(&format!("recorded: {verdict}, score {:.2}", answer.score))
 }

@@ -1,11 +1,11 @@
 //! Commands on tokens, and on who one is.
 
-use std::process::ExitCode;
+use std::collections::BTreeSet;
 
 use clap::{Args, Subcommand};
 
 use super::connect::Client;
-use super::output::{Exit, FAINT, GOOD, HINT, Output, Table, counted, note, time};
+use super::output::{Done, FAINT, GOOD, HINT, List, Output, counted, time};
 use access::{Action as Allowed, Role};
 use contract::{action_from_wire, action_on_wire, v1};
 
@@ -77,6 +77,18 @@ struct Create {
     expires: u32,
 }
 
+const TOKENS: List<v1::TokenInfo> = List::new(&[
+    ("name", |token| token.name.clone()),
+    ("actions", |token| names(&token.actions)),
+    ("skills", |token| skills(&token.skills)),
+    ("expires", |token| or_never(token.expires_at)),
+    ("last used", |token| or_never(token.last_used_at)),
+]);
+
+fn or_never(at: Option<prost_types::Timestamp>) -> String {
+    at.map_or_else(|| "never".to_owned(), |at| time(Some(at)))
+}
+
 fn names(actions: &[i32]) -> String {
     let actions = actions.iter();
     let known = actions.filter_map(|action| action_from_wire(v1::Action::try_from(*action).ok()?));
@@ -90,7 +102,7 @@ fn skills(skills: &[String]) -> String {
     }
 }
 
-pub(super) async fn token(client: &mut Client, options: Token, output: &Output) -> Exit {
+pub(super) async fn token(client: &Client, options: Token, output: &Output) -> Done {
     match options.action {
         None | Some(Action::List) => list(client, output).await,
         Some(Action::Create(options)) => create(client, options, output).await,
@@ -98,95 +110,51 @@ pub(super) async fn token(client: &mut Client, options: Token, output: &Output) 
     }
 }
 
-async fn list(client: &mut Client, output: &Output) -> Exit {
+async fn list(client: &Client, output: &Output) -> Done {
     let request = v1::ListTokensRequest {};
-    let answer = client.access().list_tokens(request).await?.into_inner();
-    if output.is_json() {
-        output.message("ListTokensResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut rows = Table::new(&["name", "actions", "skills", "expires", "last used"]);
-    let count = answer.tokens.len();
-    for token in answer.tokens {
-        let expires = token
-            .expires_at
-            .map_or("never".to_owned(), |at| time(Some(at)));
-        let used = token
-            .last_used_at
-            .map_or("never".to_owned(), |at| time(Some(at)));
-        rows.add_row([
-            token.name,
-            names(&token.actions),
-            skills(&token.skills),
-            expires,
-            used,
-        ]);
-    }
-    output.table(&rows)?;
-    output.line(&counted(count, "token"))?;
-    Ok(ExitCode::SUCCESS)
+    let answer = output.answer(client.access().list_tokens(request).await?)?;
+    output.list(&TOKENS, &answer.tokens)?;
+    output.line(&counted(answer.tokens.len(), "token"))
 }
 
-async fn create(client: &mut Client, options: Create, output: &Output) -> Exit {
-    let Create {
-        name,
-        roles,
-        actions,
-        skills,
-        sees,
-        expires,
-    } = options;
-    let allowed = roles.iter().flat_map(|role| role.actions().iter());
-    let allowed: std::collections::BTreeSet<_> = allowed.chain(actions).collect();
+async fn create(client: &Client, options: Create, output: &Output) -> Done {
+    let allowed = options.roles.iter().flat_map(|role| role.actions().iter());
+    let allowed: BTreeSet<_> = allowed.chain(options.actions).collect();
     let request = v1::CreateTokenRequest {
-        name,
+        name: options.name,
         actions: allowed
             .into_iter()
             .map(|action| action_on_wire(action).into())
             .collect(),
-        skills,
-        sees,
-        expires_in_days: expires,
+        skills: options.skills,
+        sees: options.sees,
+        expires_in_days: options.expires,
     };
-    let answer = client.access().create_token(request).await?.into_inner();
-    if output.is_json() {
-        output.message("CreateTokenResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.access().create_token(request).await?)?;
     let info = answer.info.unwrap_or_default();
     // Its text alone goes to standard output, for `TOKEN=$(repertoire token create …)`.
-    note(&format!(
+    output.note(&format!(
         "{GOOD}made{GOOD:#} {}: {} {FAINT}({} skills){FAINT:#}",
         info.name,
         names(&info.actions),
-        self::skills(&info.skills),
+        skills(&info.skills),
     ));
-    note(&format!(
+    output.note(&format!(
         "{HINT}hint:{HINT:#} keep its text now, nobody can ask for it again; commands take it from REPERTOIRE_TOKEN"
     ));
-    output.line(&answer.token)?;
-    Ok(ExitCode::SUCCESS)
+    output.line(&answer.token)
 }
 
-async fn revoke(client: &mut Client, name: String, output: &Output) -> Exit {
+async fn revoke(client: &Client, name: String, output: &Output) -> Done {
     let request = v1::RevokeTokenRequest { name };
-    let answer = client.access().revoke_token(request).await?.into_inner();
-    if output.is_json() {
-        output.message("RevokeTokenResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.access().revoke_token(request).await?)?;
     let info = answer.info.unwrap_or_default();
-    output.line(&format!("{GOOD}revoked{GOOD:#} {}", info.name))?;
-    Ok(ExitCode::SUCCESS)
+    output.line(&format!("{GOOD}revoked{GOOD:#} {}", info.name))
 }
 
-pub(super) async fn whoami(client: &mut Client, output: &Output) -> Exit {
+pub(super) async fn whoami(client: &Client, output: &Output) -> Done {
     let request = v1::GetCallerRequest {};
-    let answer = client.access().get_caller(request).await?.into_inner();
-    if output.is_json() {
-        output.message("GetCallerResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.access().get_caller(request).await?)?;
     output.line(&format!("{GOOD}{}{GOOD:#}", answer.caller))?;
     output.line(&format!("may: {}", names(&answer.actions)))?;
     if !answer.skills.is_empty() {
@@ -198,5 +166,5 @@ pub(super) async fn whoami(client: &mut Client, output: &Output) -> Exit {
     if let Some(expires) = answer.expires_at {
         output.line(&format!("until: {}", time(Some(expires))))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

@@ -1,13 +1,12 @@
 //! Commands on sessions and the tools that skills unlock.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use serde_json::{Map, Value};
 
 use super::compose::{exact, json_object};
 use super::connect::Client;
-use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, Table, WARN, note, time};
+use super::output::{BAD, Done, FAINT, Failed, GOOD, List, Output, WARN, time};
+use super::skill_args::version;
 use contract::json::to_struct;
 use contract::v1;
 use model::Code;
@@ -95,14 +94,50 @@ pub(super) struct Calls {
     limit: i32,
 }
 
-pub(super) async fn load(client: &mut Client, options: Load, output: &Output) -> Exit {
-    let (version_number, semantic_version) = match options.version {
-        None => (0, String::new()),
-        Some(version) => match version.parse() {
-            Ok(number) => (number, String::new()),
-            Err(_) => (0, version),
-        },
-    };
+const LOADED: List<v1::LoadedSkill> = List::new(&[
+    ("skill", |skill| skill.skill_id.clone()),
+    ("number", |skill| skill.version_number.to_string()),
+    ("version", |skill| skill.semantic_version.clone()),
+    ("loaded", |skill| time(skill.loaded_at)),
+    ("times", |skill| skill.load_count.to_string()),
+    ("state", |skill| match skill.status() {
+        v1::LoadedStatus::Outdated => {
+            format!("version {} is active", skill.active_version_number)
+        }
+        v1::LoadedStatus::Withdrawn => "withdrawn".to_owned(),
+        v1::LoadedStatus::Current | v1::LoadedStatus::Unspecified => String::new(),
+    }),
+    ("tools", |skill| skill.tools.join(" ")),
+]);
+
+const TOOLS: List<v1::ToolInfo> = List::new(&[
+    ("tool", |tool| tool.name.clone()),
+    ("skill", |tool| tool.skill_name.clone()),
+    ("state", |tool| match (tool.available, tool.loaded) {
+        (false, _) => format!("{BAD}nothing runs it{BAD:#}"),
+        (true, true) => format!("{GOOD}unlocked{GOOD:#}"),
+        (true, false) => format!("{FAINT}locked{FAINT:#}"),
+    }),
+    ("what it does", |tool| tool.description.clone()),
+]);
+
+const CALLS: List<v1::ToolCallRecord> = List::new(&[
+    ("tool", |call| call.tool.clone()),
+    ("skill", |call| call.skill_id.clone()),
+    ("session", |call| call.session.clone()),
+    ("caller", |call| call.caller.clone()),
+    ("at", |call| time(call.at)),
+    ("ms", |call| {
+        format!("{}.{:03}", call.duration_us / 1000, call.duration_us % 1000)
+    }),
+    ("result", |call| match call.error_code.as_str() {
+        "" => format!("{GOOD}ok{GOOD:#}"),
+        code => format!("{BAD}{code}{BAD:#}"),
+    }),
+]);
+
+pub(super) async fn load(client: &Client, options: Load, output: &Output) -> Done {
+    let (version_number, semantic_version) = version(options.version);
     let request = v1::LoadSkillRequest {
         skill_id: options.skill,
         session_id: options.session,
@@ -110,130 +145,63 @@ pub(super) async fn load(client: &mut Client, options: Load, output: &Output) ->
         semantic_version,
         context: None,
     };
-    let answer = client.lookup().load_skill(request).await?.into_inner();
-    if output.is_json() {
-        output.message("LoadSkillResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.lookup().load_skill(request).await?)?;
     if answer.replaced_version_number > 0 {
-        note(&format!(
+        output.note(&format!(
             "{WARN}version {} was loaded before; {} is active now{WARN:#}",
             answer.replaced_version_number, answer.version_number
         ));
     }
-    output.lines(&answer.content)?;
-    Ok(ExitCode::SUCCESS)
+    output.lines(&answer.content)
 }
 
-pub(super) async fn detail(client: &mut Client, options: Detail, output: &Output) -> Exit {
+pub(super) async fn detail(client: &Client, options: Detail, output: &Output) -> Done {
     let request = v1::LoadSkillDetailRequest {
         skill_id: options.skill,
         resource: options.resource,
         session_id: options.session,
     };
-    let answer = client
-        .lookup()
-        .load_skill_detail(request)
-        .await?
-        .into_inner();
-    if output.is_json() {
-        output.message("LoadSkillDetailResponse", &answer)?;
-    } else {
-        output.lines(&answer.content)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let answer = output.answer(client.lookup().load_skill_detail(request).await?)?;
+    output.lines(&answer.content)
 }
 
-pub(super) async fn session(client: &mut Client, options: Session, output: &Output) -> Exit {
+pub(super) async fn session(client: &Client, options: Session, output: &Output) -> Done {
     let request = v1::ListLoadedSkillsRequest {
         session_id: options.session,
     };
-    let answer = client
-        .lookup()
-        .list_loaded_skills(request)
-        .await?
-        .into_inner();
-    if output.is_json() {
-        output.message("ListLoadedSkillsResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut skills = Table::new(&[
-        "skill", "number", "version", "loaded", "times", "state", "tools",
-    ]);
-    for skill in &answer.skills {
-        let status = match skill.status() {
-            v1::LoadedStatus::Outdated => {
-                format!("version {} is active", skill.active_version_number)
-            }
-            v1::LoadedStatus::Withdrawn => "withdrawn".to_owned(),
-            v1::LoadedStatus::Current | v1::LoadedStatus::Unspecified => String::new(),
-        };
-        skills.add_row([
-            skill.skill_id.clone(),
-            skill.version_number.to_string(),
-            skill.semantic_version.clone(),
-            time(skill.loaded_at),
-            skill.load_count.to_string(),
-            status,
-            skill.tools.join(" "),
-        ]);
-    }
-    output.table(&skills)?;
-    note(&format!(
+    let answer = output.answer(client.lookup().list_loaded_skills(request).await?)?;
+    output.list(&LOADED, &answer.skills)?;
+    output.note(&format!(
         "{FAINT}ends at {} unless it is used before{FAINT:#}",
         time(answer.expires_at)
     ));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-pub(super) async fn unload(client: &mut Client, options: Unload, output: &Output) -> Exit {
+pub(super) async fn unload(client: &Client, options: Unload, output: &Output) -> Done {
     let request = v1::UnloadSkillRequest {
         session_id: options.session,
         skill_id: options.skill,
     };
-    let answer = client.lookup().unload_skill(request).await?.into_inner();
-    if output.is_json() {
-        output.message("UnloadSkillResponse", &answer)?;
+    let answer = output.answer(client.lookup().unload_skill(request).await?)?;
+    let what = if answer.was_loaded {
+        "was unloaded"
     } else {
-        let what = if answer.was_loaded {
-            "was unloaded"
-        } else {
-            "was not loaded"
-        };
-        output.line(&format!("{} {what}", answer.skill_id))?;
-    }
-    Ok(ExitCode::SUCCESS)
+        "was not loaded"
+    };
+    output.line(&format!("{} {what}", answer.skill_id))
 }
 
-pub(super) async fn tools(client: &mut Client, options: ListTools, output: &Output) -> Exit {
+pub(super) async fn tools(client: &Client, options: ListTools, output: &Output) -> Done {
     let request = v1::ListToolsRequest {
         session_id: options.session,
         skill_id: options.skill,
     };
-    let answer = client.lookup().list_tools(request).await?.into_inner();
-    if output.is_json() {
-        output.message("ListToolsResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut tools = Table::new(&["tool", "skill", "state", "what it does"]);
-    for tool in &answer.tools {
-        let (style, state) = match (tool.available, tool.loaded) {
-            (false, _) => (BAD, "nothing runs it"),
-            (true, true) => (GOOD, "unlocked"),
-            (true, false) => (FAINT, "locked"),
-        };
-        tools.add_row([
-            tool.name.clone(),
-            tool.skill_name.clone(),
-            format!("{style}{state}{style:#}"),
-            tool.description.clone(),
-        ]);
-    }
-    output.table(&tools)?;
-    Ok(ExitCode::SUCCESS)
+    let answer = output.answer(client.lookup().list_tools(request).await?)?;
+    output.list(&TOOLS, &answer.tools)
 }
 
-pub(super) async fn call(client: &mut Client, options: CallTool, output: &Output) -> Exit {
+pub(super) async fn call(client: &Client, options: CallTool, output: &Output) -> Done {
     let skill_id = options.skill.unwrap_or_default();
     let session_id = if let Some(session) = options.session {
         session
@@ -252,24 +220,16 @@ pub(super) async fn call(client: &mut Client, options: CallTool, output: &Output
     let listed = client.lookup().list_tools(request).await?.into_inner();
     let tool = listed.tools.into_iter().find(|t| t.name == options.tool);
     let schema = tool.and_then(|tool| tool.input_schema).unwrap_or_default();
+    let arguments = arguments(&options.arguments, &options.pairs, &schema)?;
     let request = v1::CallToolRequest {
         session_id,
         name: options.tool,
-        arguments: Some(to_struct(arguments(
-            &options.arguments,
-            &options.pairs,
-            &schema,
-        )?)),
+        arguments: Some(to_struct(arguments)),
         skill_id,
         ..Default::default()
     };
-    let answer = client.lookup().call_tool(request).await?.into_inner();
-    if output.is_json() {
-        output.message("CallToolResponse", &answer)?;
-    } else {
-        output.lines(&answer.content)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let answer = output.answer(client.lookup().call_tool(request).await?)?;
+    output.lines(&answer.content)
 }
 
 /// The arguments of a call: pairs over an object. What the tool's schema calls a
@@ -312,32 +272,11 @@ fn is_text(schema: &prost_types::Struct, name: &str) -> bool {
     matches!(kind, Some(Kind::StringValue(kind)) if kind == "string")
 }
 
-pub(super) async fn calls(client: &mut Client, options: Calls, output: &Output) -> Exit {
+pub(super) async fn calls(client: &Client, options: Calls, output: &Output) -> Done {
     let request = v1::ListToolCallsRequest {
         page_size: options.limit,
         page_token: String::new(),
     };
-    let answer = client.lookup().list_tool_calls(request).await?.into_inner();
-    if output.is_json() {
-        output.message("ListToolCallsResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut calls = Table::new(&["tool", "skill", "session", "caller", "at", "ms", "result"]);
-    for call in answer.calls {
-        let (style, end) = match call.error_code.as_str() {
-            "" => (GOOD, "ok"),
-            code => (BAD, code),
-        };
-        calls.add_row([
-            call.tool,
-            call.skill_id,
-            call.session,
-            call.caller,
-            time(call.at),
-            format!("{}.{:03}", call.duration_us / 1000, call.duration_us % 1000),
-            format!("{style}{end}{style:#}"),
-        ]);
-    }
-    output.table(&calls)?;
-    Ok(ExitCode::SUCCESS)
+    let answer = output.answer(client.lookup().list_tool_calls(request).await?)?;
+    output.list(&CALLS, &answer.calls)
 }

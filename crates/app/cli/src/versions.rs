@@ -1,94 +1,101 @@
 //! Commands on the versions of a skill.
 
 use std::io::IsTerminal as _;
-use std::process::ExitCode;
 
 use clap::Args;
 
-use super::connect::Client;
+use super::connect::{Client, pages};
 use super::output::{
-    self, BAD, Exit, FAINT, Failed, GOOD, Output, Style, Table, WARN, bytes, time,
+    BAD, Done, FAINT, Failed, GOOD, List, Output, Style, WARN, bytes, counted, note, time,
 };
-use super::skill_args::{Diff, OfNamed, OfSkill, version};
+use super::skill_args::{OfNamed, OfSkill, version};
 use contract::v1;
 use model::Code;
 
 #[derive(Debug, Args)]
 pub(super) struct Yank {
     #[command(flatten)]
-    pub(super) of: OfNamed,
+    of: OfNamed,
     /// Why, for those who used it.
     #[arg(long, default_value = "")]
-    pub(super) reason: String,
+    reason: String,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Delete {
     /// The skill: its id or its short name.
-    pub(super) skill: String,
+    skill: String,
     /// Do not ask.
     #[arg(long, short = 'y')]
-    pub(super) yes: bool,
+    yes: bool,
 }
 
-pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Output) -> Exit {
-    let mut request = v1::ListVersionsRequest {
-        skill_id: options.skill,
-        page_size: 200,
-        ..Default::default()
-    };
-    let mut all = client
-        .registry()
-        .list_versions(request.clone())
-        .await?
-        .into_inner();
-    while !all.next_page_token.is_empty() {
-        request.page_token = std::mem::take(&mut all.next_page_token);
-        let page = client
-            .registry()
-            .list_versions(request.clone())
-            .await?
-            .into_inner();
-        all.versions.extend(page.versions);
-        all.next_page_token = page.next_page_token;
+#[derive(Debug, Args)]
+pub(super) struct Diff {
+    /// The skill: its id or its short name.
+    skill: String,
+    /// The older version: its number, or its semantic version. [default: the one before the newer]
+    #[arg(long, value_name = "VERSION")]
+    from: Option<String>,
+    /// The newer version: its number, or its semantic version. [default: the active one]
+    #[arg(long, value_name = "VERSION")]
+    to: Option<String>,
+}
+
+const VERSIONS: List<v1::VersionInfo> = List::new(&[
+    ("number", |version| version.version_number.to_string()),
+    ("version", |version| version.semantic_version.clone()),
+    ("state", state),
+    ("published", |version| time(version.created_at)),
+    ("by", |version| version.created_by.clone()),
+    ("size", |version| bytes(version.size_bytes)),
+    ("summary", |version| version.change_summary.clone()),
+]);
+
+const METRICS: List<v1::VersionMetrics> = List::new(&[
+    ("number", |version| version.version_number.to_string()),
+    ("version", |version| version.semantic_version.clone()),
+    ("loads", |version| version.loads.to_string()),
+    ("reads", |version| version.reads.to_string()),
+    ("sessions", |version| version.distinct_sessions.to_string()),
+    ("last used", |version| time(version.last_used_at)),
+]);
+
+fn state(version: &v1::VersionInfo) -> String {
+    match (version.active, version.yanked, version.held) {
+        (true, _, _) => "active".to_owned(),
+        (_, true, _) if version.yank_reason.is_empty() => "withdrawn".to_owned(),
+        (_, true, _) => format!("withdrawn: {}", version.yank_reason),
+        (_, _, true) => format!("held: {}", version.hold_reason),
+        _ => String::new(),
     }
-    if output.is_json() {
-        output.message("ListVersionsResponse", &all)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut rows = Table::new(&[
-        "number",
-        "version",
-        "state",
-        "published",
-        "by",
-        "size",
-        "summary",
-    ]);
-    for version in &all.versions {
-        let state = match (version.active, version.yanked, version.held) {
-            (true, _, _) => "active".to_owned(),
-            (_, true, _) if version.yank_reason.is_empty() => "withdrawn".to_owned(),
-            (_, true, _) => format!("withdrawn: {}", version.yank_reason),
-            (_, _, true) => format!("held: {}", version.hold_reason),
-            _ => String::new(),
+}
+
+pub(super) async fn versions(client: &Client, options: OfSkill, output: &Output) -> Done {
+    let mut all = v1::ListVersionsResponse::default();
+    pages(async |page_token| {
+        let request = v1::ListVersionsRequest {
+            skill_id: options.skill.clone(),
+            page_size: 200,
+            page_token,
         };
-        rows.add_row([
-            version.version_number.to_string(),
-            version.semantic_version.clone(),
-            state,
-            time(version.created_at),
-            version.created_by.clone(),
-            bytes(version.size_bytes),
-            version.change_summary.clone(),
-        ]);
-    }
+        let page = client.registry().list_versions(request).await?;
+        let mut page = page.into_inner();
+        let next = std::mem::take(&mut page.next_page_token);
+        if all.versions.is_empty() {
+            all = page;
+        } else {
+            all.versions.extend(page.versions);
+        }
+        Ok(next)
+    })
+    .await?;
+    output.message(&all)?;
     output.line(&all.skill_id)?;
-    output.table(&rows)?;
-    Ok(ExitCode::SUCCESS)
+    output.list(&VERSIONS, &all.versions)
 }
 
-pub(super) async fn diff(client: &mut Client, options: Diff, output: &Output) -> Exit {
+pub(super) async fn diff(client: &Client, options: Diff, output: &Output) -> Done {
     let (from_version, from_semantic_version) = version(options.from);
     let (to_version, to_semantic_version) = version(options.to);
     let request = v1::DiffVersionsRequest {
@@ -98,11 +105,7 @@ pub(super) async fn diff(client: &mut Client, options: Diff, output: &Output) ->
         from_semantic_version,
         to_semantic_version,
     };
-    let diff = client.registry().diff_versions(request).await?.into_inner();
-    if output.is_json() {
-        output.message("DiffVersionsResponse", &diff)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let diff = output.answer(client.registry().diff_versions(request).await?)?;
     let label = |version: &Option<v1::VersionInfo>| {
         version
             .as_ref()
@@ -147,10 +150,10 @@ pub(super) async fn diff(client: &mut Client, options: Diff, output: &Output) ->
     if diff.fields.is_empty() && diff.files.is_empty() {
         output.line("no difference")?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-pub(super) async fn activate(client: &mut Client, options: OfNamed, output: &Output) -> Exit {
+pub(super) async fn activate(client: &Client, options: OfNamed, output: &Output) -> Done {
     let (version_number, semantic_version) = version(Some(options.version));
     let request = v1::ActivateVersionRequest {
         skill_id: options.skill,
@@ -158,15 +161,7 @@ pub(super) async fn activate(client: &mut Client, options: OfNamed, output: &Out
         semantic_version,
         ..Default::default()
     };
-    let answer = client
-        .registry()
-        .activate_version(request)
-        .await?
-        .into_inner();
-    if output.is_json() {
-        output.message("ActivateVersionResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.registry().activate_version(request).await?)?;
     let version = answer.version.unwrap_or_default();
     let before = match answer.previous_version {
         0 => String::new(),
@@ -176,8 +171,7 @@ pub(super) async fn activate(client: &mut Client, options: OfNamed, output: &Out
     output.line(&format!(
         "{GOOD}active{GOOD:#} {} version {} ({}){before}",
         answer.skill_id, version.version_number, version.semantic_version
-    ))?;
-    Ok(ExitCode::SUCCESS)
+    ))
 }
 
 fn active(number: u32) -> String {
@@ -188,39 +182,27 @@ fn active(number: u32) -> String {
     }
 }
 
-pub(super) async fn yank(client: &mut Client, options: Yank, output: &Output) -> Exit {
-    let Yank {
-        of: OfNamed {
-            skill,
-            version: named,
-        },
-        reason,
-    } = options;
-    let (version_number, semantic_version) = version(Some(named));
+pub(super) async fn yank(client: &Client, options: Yank, output: &Output) -> Done {
+    let (version_number, semantic_version) = version(Some(options.of.version));
     let request = v1::YankVersionRequest {
-        skill_id: skill,
+        skill_id: options.of.skill,
         version_number,
         semantic_version,
-        reason,
+        reason: options.reason,
         ..Default::default()
     };
-    let answer = client.registry().yank_version(request).await?.into_inner();
-    if output.is_json() {
-        output.message("YankVersionResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.registry().yank_version(request).await?)?;
     let number = answer.version.unwrap_or_default().version_number;
     output.line(&format!(
         "withdrawn {} version {number}; {}",
         answer.skill_id,
         active(answer.active_version)
     ))?;
-    without(&answer.dependents, output)?;
-    Ok(ExitCode::SUCCESS)
+    without(&answer.dependents, output)
 }
 
 /// Skills that require what was taken away.
-pub(super) fn without(dependents: &[String], output: &Output) -> Result<(), Failed> {
+pub(super) fn without(dependents: &[String], output: &Output) -> Done {
     if !dependents.is_empty() {
         let dependents = dependents.join(", ");
         output.line(&format!("{WARN}it is required by{WARN:#} {dependents}"))?;
@@ -228,7 +210,7 @@ pub(super) fn without(dependents: &[String], output: &Output) -> Result<(), Fail
     Ok(())
 }
 
-pub(super) async fn unyank(client: &mut Client, options: OfNamed, output: &Output) -> Exit {
+pub(super) async fn unyank(client: &Client, options: OfNamed, output: &Output) -> Done {
     let (version_number, semantic_version) = version(Some(options.version));
     let request = v1::UnyankVersionRequest {
         skill_id: options.skill,
@@ -236,25 +218,16 @@ pub(super) async fn unyank(client: &mut Client, options: OfNamed, output: &Outpu
         semantic_version,
         ..Default::default()
     };
-    let answer = client
-        .registry()
-        .unyank_version(request)
-        .await?
-        .into_inner();
-    if output.is_json() {
-        output.message("UnyankVersionResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.registry().unyank_version(request).await?)?;
     let number = answer.version.unwrap_or_default().version_number;
     output.line(&format!(
         "put back {} version {number}; {}",
         answer.skill_id,
         active(answer.active_version)
-    ))?;
-    Ok(ExitCode::SUCCESS)
+    ))
 }
 
-pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output) -> Exit {
+pub(super) async fn delete(client: &Client, options: Delete, output: &Output) -> Done {
     let Delete { skill, yes } = options;
     if !yes {
         if !std::io::stdin().is_terminal() {
@@ -263,7 +236,7 @@ pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output
                     .hint("add --yes to delete it without being asked"),
             );
         }
-        output::note(&format!(
+        note(&format!(
             "Delete '{skill}' with all its versions? This cannot be undone. [y/N]"
         ));
         let read = tokio::task::spawn_blocking(|| {
@@ -279,51 +252,20 @@ pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output
         skill_id: skill,
         ..Default::default()
     };
-    let answer = client.registry().delete_skill(request).await?.into_inner();
-    if output.is_json() {
-        output.message("DeleteSkillResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let answer = output.answer(client.registry().delete_skill(request).await?)?;
     output.line(&format!(
         "deleted {} with {}",
         answer.skill_id,
-        output::counted(answer.versions_deleted as usize, "version")
+        counted(answer.versions_deleted as usize, "version")
     ))?;
-    without(&answer.dependents, output)?;
-    Ok(ExitCode::SUCCESS)
+    without(&answer.dependents, output)
 }
 
-pub(super) async fn metrics(client: &mut Client, options: OfSkill, output: &Output) -> Exit {
-    let answer = client
-        .registry()
-        .get_metrics(v1::GetMetricsRequest {
-            skill_id: options.skill,
-        })
-        .await?
-        .into_inner();
-    if output.is_json() {
-        output.message("GetMetricsResponse", &answer)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut rows = Table::new(&[
-        "number",
-        "version",
-        "loads",
-        "reads",
-        "sessions",
-        "last used",
-    ]);
-    for version in &answer.versions {
-        rows.add_row([
-            version.version_number.to_string(),
-            version.semantic_version.clone(),
-            version.loads.to_string(),
-            version.reads.to_string(),
-            version.distinct_sessions.to_string(),
-            time(version.last_used_at),
-        ]);
-    }
+pub(super) async fn metrics(client: &Client, options: OfSkill, output: &Output) -> Done {
+    let request = v1::GetMetricsRequest {
+        skill_id: options.skill,
+    };
+    let answer = output.answer(client.registry().get_metrics(request).await?)?;
     output.line(&answer.skill_id)?;
-    output.table(&rows)?;
-    Ok(ExitCode::SUCCESS)
+    output.list(&METRICS, &answer.versions)
 }

@@ -3,18 +3,13 @@
 #![expect(clippy::unused_async, reason = "it is called as what it stands for")]
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use super::doctor::Finding;
-use super::output::{Failed, Output};
+use super::output::{Exit, Failed, Output};
 use contract::status;
 use server::{Config, Feature};
 
-pub(super) async fn check(
-    _folders: &[PathBuf],
-    _config: &Config,
-    _output: &Output,
-) -> Result<ExitCode, Failed> {
+pub(super) async fn check(_folders: &[PathBuf], _config: &Config, _output: &Output) -> Exit {
     Err(status(Feature::Learning.missing()).into())
 }
 

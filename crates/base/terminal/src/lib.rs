@@ -20,8 +20,10 @@
     clippy::print_stderr
 )]
 
+mod list;
 mod style;
 mod table;
 
+pub use list::{Column, List};
 pub use style::{BAD, ERROR, FAINT, GOOD, HINT, Style, WARN, json_line, painted, painted_line};
 pub use table::Table;

@@ -319,9 +319,9 @@ fn held(
     is_local: bool,
 ) -> Failure {
     let whose = if is_local {
-        "Its author can change what was found (`repertoire scan` names all of it), or a person publish it and hand it out (`repertoire approve`)"
+        "Its author can change what was found (`repertoire scan` names all of it), or a person publish it and hand it out (`repertoire review approve`)"
     } else {
-        "Whoever runs the server can look at what was found (`repertoire held`) and hand it out (`repertoire approve`)"
+        "Whoever runs the server can look at what was found (`repertoire review`) and hand it out (`repertoire review approve`)"
     };
     let step = match active {
         Some(active) => format!("Leave the version out for the active one, {active}"),
@@ -379,15 +379,15 @@ impl From<Error> for Failure {
                 .suggest("Put the version back first, or choose another one"),
             Error::Held { id, version, reason, active, is_local } => held(new(Code::VersionHeld), &id, version, &reason, active, is_local),
             Error::NotHeld { id, version } => of_version(Code::VersionNotHeld, &id, version)
-                .suggest("List what is held (`repertoire held`); withdraw a version that is handed out with `repertoire yank`"),
+                .suggest("List what is held (`repertoire review`); withdraw a version that is handed out with `repertoire yank`"),
             Error::Blocked { id, reason } => new(Code::SkillBlocked)
                 .detail("skill_id", &id)
                 .detail("reason", shown(&reason, MAX_REASON))
                 .suggest("Use another skill; search for the task to find one")
-                .suggest("Whoever runs the server can say more, and take the skill off the blocklist (`repertoire unblock`)"),
+                .suggest("Whoever runs the server can say more, and take the skill off the blocklist (`repertoire block remove`)"),
             Error::NotBlocked { id } => new(Code::SkillNotBlocked)
                 .detail("skill_id", &id)
-                .suggest("List what is blocked (`repertoire blocklist`)"),
+                .suggest("List what is blocked (`repertoire block list`)"),
             Error::Feed { .. } => new(Code::SourceUnavailable)
                 .suggest("Name a file in `trust.blocklist_feed` of the server's config file: {\"blocked\": [{\"skill_id\": \"source/author/slug\", \"reason\": \"why\"}]}"),
             Error::FileNotFound { id, version, path, near } => of_version(Code::FileNotFound, &id, version)
