@@ -106,21 +106,13 @@ impl World {
             ::sync::Options::default(),
         );
         let engine = engine.expect("no sources");
+        let tools = tools(store, &domain, &index);
+        let registry = RegistryService::new(domain.clone(), feed, installer, engine, index.clone());
+        let lookup = LookupService::new(domain.clone(), tools, index, advisor);
         Self {
             _directory: directory,
-            registry: Handlers::new(RegistryService::new(
-                domain.clone(),
-                feed,
-                installer,
-                engine,
-                index.clone(),
-            )),
-            lookup: Handlers::new(LookupService::new(
-                domain.clone(),
-                tools(store, &domain, &index),
-                index,
-                advisor,
-            )),
+            registry: Handlers::new(registry),
+            lookup: Handlers::new(lookup),
             domain,
         }
     }
