@@ -270,7 +270,9 @@ fn the_environment_is_read_by_these_crates_alone() {
         files.any(|(_, text)| text.contains("env::var"))
     };
     let packages = packages();
-    let ours = packages.values().filter(|package| package.name != "testing");
+    let ours = packages
+        .values()
+        .filter(|package| package.name != "testing");
     let found: Vec<&str> = ours.filter(reads).map(|package| &*package.name).collect();
     assert_eq!(found, READ_ENVIRONMENT);
 }

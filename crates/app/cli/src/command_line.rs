@@ -114,6 +114,8 @@ pub(super) fn command_line() -> Command {
 
 /// The list of commands as clap writes it, with a heading before each group.
 fn groups(command: &Command) -> String {
+    // clap groups options only. It writes the list in the order of the table, and a heading
+    // goes before the first of each group.
     let list = command.clone().help_template("{subcommands}").render_help();
     let style = command.get_styles().get_header();
     let mut headings = Vec::new();

@@ -30,6 +30,8 @@ use model::{
 };
 use store::{Batch, Store, StoreError, Table, TableId, prefix};
 
+// Beside the head, which every write of the skill writes anew: so it does not grow with what
+// is held.
 pub(super) const HOLDS: Table<(SkillKey, VersionNumber), Hold> = Table::new(TableId::Holds);
 /// The same by their keys.
 const NUMBERS: Table<(SkillKey, VersionNumber), IgnoredAny> = Table::new(TableId::Holds);

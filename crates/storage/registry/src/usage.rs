@@ -19,6 +19,7 @@ use super::{Error, Head, Registry};
 use model::{SkillKey, Version, VersionNumber};
 use store::{Batch, CommitError, Table, TableId};
 
+// No events: counts are of this server alone, and one for each read would drown the log.
 pub(super) const USAGE: Table<SkillKey, Stored> = Table::new(TableId::Usage);
 
 /// Uses of a version by a session that are remembered.
