@@ -159,6 +159,7 @@ pub(super) fn objection(
     if reason.is_some() || policy < HoldPolicy::Changes {
         return Ok(reason);
     }
+    // After the findings, so that a reviewer is told of these first.
     if policy == HoldPolicy::All {
         return Ok(Some("every new version waits for approval here".to_owned()));
     }
@@ -300,6 +301,8 @@ impl Registry {
             } = self.in_review(&head, number)?;
             let yank = self.stored_yank(&head, number)?;
             head.held.remove(&number);
+            // A later version may have become active while this one waited: a review must not
+            // take the skill back.
             let is_newest = head.active.is_none_or(|active| active < number);
             if hold.activate && yank.is_none() && is_newest {
                 head.active = Some(number);
@@ -317,6 +320,8 @@ impl Registry {
             if let Some(scan) = scan {
                 let review = Some(self.review(reason, Some(&scan), caller));
                 let scan = Scan::clone(&scan);
+                // Kept with the scan, as the hold is gone: what was approved, and of which
+                // verdict, outlives it.
                 batch.put(&SCANS, &at, &Scan { review, ..scan });
             }
             Ok(Plan::Write(batch, event, reviewed))

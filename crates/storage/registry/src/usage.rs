@@ -307,6 +307,8 @@ impl Registry {
                 let onto = stored.as_ref().map(|stored| stored.revision);
                 let record = stored.map(|stored| stored.value).unwrap_or_default();
                 taken.push((key.clone(), onto, record, counts.clone()));
+                // Still known while they are on their way, so that a reader finds each use
+                // once: here or in the record.
                 waiting.writing.insert(key, Writing { counts, onto });
             }
         });
