@@ -90,6 +90,13 @@ const PURE: &[&str] = &[
     "access-log",
 ];
 
+/// Crates that read variables of the environment: settings, secrets, what exporters have by
+/// their standard, and what `ssh` needs.
+const READ_ENVIRONMENT: &[&str] = &["cli", "git", "secret", "server", "telemetry"];
+
+/// More than this a newcomer does not read of ARCHITECTURE.md.
+const MAX_ARCHITECTURE_BYTES: usize = 12_000;
+
 /// Lines of a file, and of a crate, tests aside.
 const MAX_FILE: usize = 500;
 const MAX_CRATE: usize = 12_000;
@@ -256,6 +263,29 @@ fn crates_that_compute_know_no_runtime() {
             assert!(!reached.contains(runtime), "{name} reaches {runtime}");
         }
     }
+}
+
+#[test]
+fn the_environment_is_read_by_these_crates_alone() {
+    let reads = |package: &&Package| {
+        let mut files = files(package).into_iter();
+        files.any(|(_, text)| text.contains("env::var"))
+    };
+    let packages = packages();
+    let ours = packages
+        .values()
+        .filter(|package| package.name != "testing");
+    let found: Vec<&str> = ours.filter(reads).map(|package| &*package.name).collect();
+    assert_eq!(found, READ_ENVIRONMENT);
+}
+
+#[test]
+fn the_page_on_architecture_is_short() {
+    let bytes = text("ARCHITECTURE.md").len();
+    assert!(
+        bytes <= MAX_ARCHITECTURE_BYTES,
+        "ARCHITECTURE.md has {bytes} bytes"
+    );
 }
 
 fn text(path: &str) -> String {

@@ -63,6 +63,8 @@ pub(super) fn heading(name: &str) -> Option<&'static str> {
 
 /// The list of commands as clap writes it, with a heading before each group.
 fn groups(command: &Command) -> String {
+    // clap groups options only. It writes the list in the order of the table, and a heading
+    // goes before the first of each group.
     let list = command.clone().help_template("{subcommands}").render_help();
     let style = command.get_styles().get_header();
     let mut lines = Vec::new();

@@ -358,6 +358,8 @@ async fn in_process(mut settings: Settings) -> Result<Client, StartError> {
         // Whoever starts this in a folder lets it read there.
         settings.analysis.roots.extend(std::env::current_dir().ok());
     }
+    // The same services behind the same generated clients as a server has: a command has one
+    // path of code, and the same refusals.
     let domain = Domain::open(&settings).await?;
     let client = Client::from(domain.transport(&settings.limits));
     let domain = Some(domain);

@@ -85,6 +85,7 @@ fn check(store: &Store, progress: impl FnMut(u64)) -> (store::Verified, [u64; 3]
     let trail = ::audit::verify(store);
     verified.damage.extend(trail.damage);
     let clock = Arc::new(SystemClock);
+    // Each record by itself may be whole and not fit the others, as a head without its version.
     let audit = Registry::open(store.clone(), clock).and_then(|registry| registry.audit());
     let (skills, versions) = match audit {
         Ok(audit) => {

@@ -95,6 +95,7 @@ pub(super) async fn export(client: &Client, options: Export, output: &Output) ->
     let info = first.info.clone().unwrap_or_default();
     let path = match options.output {
         Some(file) => file,
+        // The name is the server's word: a path in it would write anywhere.
         None => plain(&info.file_name)?,
     };
     super::data::free(&path, force)?;
@@ -111,6 +112,7 @@ pub(super) async fn export(client: &Client, options: Export, output: &Output) ->
         next = chunks.message().await?;
     }
     let digest = Digest::from(<[u8; 32]>::from(digest.finalize())).to_string();
+    // Before it gets its name: what was cut short is never taken for an archive.
     if digest != info.digest {
         return Err(Failed::new(
             Code::DataDamaged,

@@ -166,6 +166,8 @@ impl FolderReader {
                     let mut skill = request(id.to_string(), bundle, &self.summary, None);
                     skill.dry_run = self.dry_run;
                     let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+                    // Before it is sent: its answer may be there before the next line is
+                    // reached, and answers come in this order.
                     sent.push_back(path);
                     drop(sent);
                     let item = v1::PublishSkillsRequest { skill: Some(skill) };

@@ -75,6 +75,8 @@ fn earlier(folder: &Path) -> Result<List, Failed> {
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            // Skills that are gone are removed from the folder, so it has to be one that an
+            // export made.
             if entries.any(|entry| entry.file_name() != ".git") {
                 let message = format!(
                     "{} has files, and no {LIST} of an earlier export",

@@ -78,9 +78,11 @@ impl Remote {
         if let Some(token) = token {
             let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
                 .map_err(|_| invalid(format!("{TOKEN} has what no token may have")))?;
+            // Else it is in whatever prints a request.
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
+        // Refused, not warned of: a warning is read when the token has been sent.
         if !is_secure && headers.contains_key(AUTHORIZATION) && !is_local(&uri) {
             let message = format!("a token would go to {url} for everybody on the way to read");
             return Err(invalid(message).hint("write https:// where the server has TLS"));

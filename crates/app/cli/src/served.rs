@@ -102,6 +102,7 @@ impl Source for Served<'_> {
         while let Some(message) = chunks.message().await? {
             info = info.or(message.info);
             bytes.extend_from_slice(&message.chunk);
+            // A server may send for ever; what it says of the size beforehand is its word.
             if bytes.len() > MAX_BYTES {
                 return Err(odd(format!("more than {MAX_BYTES} bytes for '{id}'")));
             }

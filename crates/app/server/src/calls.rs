@@ -255,6 +255,8 @@ where
         let patience = Patience::new(self.state.times.wait, asked);
         let (peer, stop) = (self.peer.clone(), self.state.stop.clone());
         let answer = self.work(request, asked, patience, call).await?;
+        // Callers that call again as soon as they are refused would keep the processors busy
+        // with refusals.
         if is_refusal(answer.headers()) {
             patience.before_refusal(&peer, &stop).await;
         }

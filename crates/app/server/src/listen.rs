@@ -87,6 +87,8 @@ impl Taken {
         };
         let handshake = tls.accept(stream, self.first);
         let handshake = self.closing.run_until_cancelled(handshake).await;
+        // From here on the connection is held by its own limits; the place is for the work of
+        // a handshake.
         drop(place);
         match handshake {
             Some(Ok(Secured { stream, client })) => self.serve(stream, client).await,
@@ -154,6 +156,7 @@ pub(super) async fn serve(
                 continue;
             }
         };
+        // An address, as nobody has said yet who they are.
         let peer = admission.peer(address.ip());
         let permit = match peer.try_take(Resource::Connections, 1) {
             Ok(permit) => permit,
@@ -171,6 +174,8 @@ pub(super) async fn serve(
                 () = stop.cancelled() => break,
             },
         };
+        // Answers are small and go out whole: to wait for more of them would only make each
+        // late.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection goes without TCP_NODELAY");
         }

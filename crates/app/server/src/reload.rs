@@ -71,6 +71,8 @@ impl ConfigFile {
     /// As [`Config::read`]; what it set before is compared with the next time, too.
     pub fn again(&mut self) -> Result<Reread, ConfigError> {
         let (config, settings) = read(&self.path)?;
+        // Only once all of it could be read: with a file that is wrong, the next one is
+        // compared with what holds.
         let before = std::mem::replace(&mut self.settings, settings);
         let keys = before.keys().chain(self.settings.keys());
         let differs = |key: &&String| before.get(*key) != self.settings.get(*key);
@@ -103,6 +105,7 @@ impl Server {
         let mut refused = Vec::new();
         if let Err(error) = sign_in.set_issuers(&config.access) {
             tracing::error!(error, "the issuers of `access.issuers` stay what they were");
+            // Where nobody signs in yet they need a restart. The rest is taken all the same.
             refused.push(ISSUERS);
         }
         self.domain.namespaces.configure(config.namespaces);

@@ -79,6 +79,8 @@ impl Kind {
             Self::Read | Self::Search | Self::Publish => Some(512),
             Self::Compose | Self::Grade => Some(128),
             Self::Diff | Self::Export | Self::Analyze => Some(32),
+            // A stream has its own bound on what it sends ahead, and is read later instead of
+            // refused.
             Self::Import => None,
             Self::Maintain => Some(0),
         }

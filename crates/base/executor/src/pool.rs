@@ -137,6 +137,8 @@ impl Pool {
         };
         let acquired = Arc::clone(&self.permits).acquire_owned();
         let permit = if self.queue.is_some() {
+            // Begun later the work would end too late, and under load nothing but such work
+            // would be done.
             timeout_at(now + (deadline - now) / 2, acquired).await
         } else {
             Ok(acquired.await)

@@ -58,6 +58,7 @@ pub fn bundle_digest<'a>(files: impl IntoIterator<Item = (&'a FilePath, Digest)>
         hash.update(path.as_str());
         hash.update([0]);
         hash.update(digest.hex());
+        // A path holds no line feed, so no two lists of files come to the same bytes.
         hash.update([b'\n']);
     }
     Digest(hash.finalize().into())

@@ -13,6 +13,8 @@ thread_local! {
 
 /// How threads of libraries begin their names that hand on their panics, or end by them
 /// alone: those of sled and of tantivy.
+// By name, as their panics happen on threads of their own, where no guard of ours is on the
+// stack.
 const THREADS: [&str; 4] = ["sled-", "merge_thread_", "segment_updater", "thrd-tantivy-"];
 
 /// Characters of what a panic says that are kept.

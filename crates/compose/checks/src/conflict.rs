@@ -95,6 +95,7 @@ pub fn conflicts(
     other: &Subject,
     stop: &Stop,
 ) -> Result<Vec<Conflict>, composition::Error> {
+    // Two versions of a skill share all their triggers; which of them is used is no conflict.
     if one.member.id.key() == other.member.id.key() {
         return Ok(Vec::new());
     }

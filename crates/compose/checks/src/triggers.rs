@@ -30,6 +30,7 @@ impl Triggers {
         let mut known = HashSet::new();
         let stated = skill.triggers.iter();
         for phrase in stated.filter_map(|text| Phrase::stated(text)) {
+            // By stems, whatever their order: hosts match words, not sentences.
             if phrases.len() < MAX_TRIGGERS && known.insert(phrase.stems.clone()) {
                 phrases.push(phrase);
             }

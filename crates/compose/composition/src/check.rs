@@ -27,6 +27,8 @@ impl Composed {
     #[must_use]
     pub fn check(&self, call: &Call<'_>) -> Decision<'_> {
         let mut undecided = None;
+        // All of them, and not only up to the first doubt: one that surely forbids says more
+        // than one that may.
         for pattern in &self.forbidden {
             match pattern.touches(call) {
                 Ok(true) => return self.decision(ToolRule::Forbidden, pattern),
@@ -37,6 +39,8 @@ impl Composed {
         if let Some((pattern, doubt)) = undecided {
             return self.undecided(pattern, doubt);
         }
+        // A doubt about what allows is no refusal yet: another pattern may allow the call for
+        // sure.
         for pattern in &self.allowed {
             // Few patterns are of a call, so that is asked first.
             match pattern.permits(call) {
@@ -75,6 +79,8 @@ impl Composed {
 
     /// Commands of one line, each permitted by a pattern of its own.
     fn jointly(&self, call: &Call<'_>) -> Option<&ToolPattern> {
+        // A line of several commands is allowed where each of them is: no pattern needs to
+        // allow the whole line.
         let commands = call.commands().ok()?;
         let mut by = None;
         for command in commands {

@@ -103,6 +103,7 @@ pub(super) fn commands(line: &str) -> Result<Vec<Command>, Doubt> {
                     .as_str()
                     .split_once(quote)
                     .ok_or(Doubt::Shell("a quote that is never closed".into()))?;
+                // Double quotes are read by the shell, single ones are not.
                 let acts = |c: char| quote == '"' && matches!(c, '$' | '`' | '\\' | '!');
                 if let Some(unusual) = quoted.chars().find(|c| acts(*c) || is_control(*c)) {
                     return Err(symbol(unusual));
@@ -126,6 +127,8 @@ pub(super) fn commands(line: &str) -> Result<Vec<Command>, Doubt> {
                 letters = rest.ok_or_else(|| symbol('>'))?.chars();
                 word = None;
             }
+            // Shells differ in what they make of these, and some run a second command. A wrong
+            // guess would permit it, so the line is not taken apart.
             '\\' | '$' | '`' | '(' | ')' | '{' | '}' | '<' | '#' => return Err(symbol(letter)),
             letter if is_control(letter) => return Err(symbol(letter)),
             letter => {

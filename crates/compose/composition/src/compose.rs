@@ -130,6 +130,7 @@ fn compose_while<E>(
     work.empty(proofs.values().any(|proof| proof.rule.allows()));
     let output_contracts = work.outputs();
     let mut findings = work.findings;
+    // By what they say: the same skills in another order are told in the same words.
     findings.sort_by(|a, b| (a.code, &a.message).cmp(&(b.code, &b.message)));
     let attributed = |texts: fn(&Skill) -> &[String]| {
         attribute(members, &ranks, |skill| {
@@ -230,6 +231,8 @@ impl<'a> Composing<'a> {
                 Answer::No => {}
                 Answer::Yes => excepting.push(forbid),
                 Answer::Undecided => {
+                    // Taken for an overlap: of what may be forbidden nothing is granted
+                    // without a word.
                     self.undecided(entry, forbid);
                     excepting.push(forbid);
                 }
@@ -249,6 +252,8 @@ impl<'a> Composing<'a> {
             let code = FindingCode::ToolPatternUndecided;
             self.find(code, message, members_of(&grants));
         }
+        // What is forbidden comes first, whatever the policy: no skill grants what another one
+        // rules out.
         let rule = if !denials.is_empty() {
             self.contradiction(pattern, &grants, &denials);
             ToolRule::Forbidden

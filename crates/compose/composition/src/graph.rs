@@ -132,6 +132,8 @@ impl Graph {
         }
         let mut found: FxHashMap<String, Option<usize>> = FxHashMap::default();
         let mut next = 0;
+        // Every version that may be chosen, not only the one that will be: the solver goes
+        // back over its choices, and then needs what the others require.
         while let Some(node) = graph.nodes.get(next) {
             let mut wanted = Vec::new();
             for version in &node.choices {
@@ -154,6 +156,8 @@ impl Graph {
                     position = graph.position(&id);
                 }
                 found.insert(text, position);
+                // Looked at while it grows: a set that reaches everything is refused before
+                // all of it is read.
                 if versions > VERSIONS || graph.nodes.len() > SKILLS {
                     return Ok(Err(Box::new(too_many(asked))));
                 }

@@ -83,6 +83,8 @@ impl ToolPattern {
     /// Reads a pattern. Any text is one; what cannot be read matches no call for
     /// sure.
     pub(super) fn parse(text: Arc<str>) -> Self {
+        // A pattern is globs, nothing more. So whether one covers or overlaps another is
+        // decided exactly, where a regular expression would be guessed at.
         let (name, inside) = match text.split_once('(') {
             None => (&*text, None),
             Some((name, rest)) => (name, Some(rest.strip_suffix(')'))),
@@ -207,6 +209,8 @@ impl ToolPattern {
                 (Rule::Path(wide), Rule::Path(narrow)) => {
                     wide == narrow || path::covers(wide, narrow)
                 }
+                // Only the host knows what such a rule means; of the same text it means the
+                // same.
                 (Rule::Own, Rule::Own) => self.text == other.text,
                 _ => false,
             }

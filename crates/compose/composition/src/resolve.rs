@@ -125,6 +125,8 @@ pub(super) fn resolve_within(
             return Ok(Err(Box::new(finding)));
         }
     };
+    // Versions are places in the list of a skill: so a range is what `semver` says it is,
+    // pre-releases and all, and the solver compares numbers.
     let mut chosen: BTreeMap<usize, u32> = chosen
         .into_iter()
         .filter_map(|(package, version)| match package {
@@ -202,6 +204,8 @@ impl DependencyProvider for Solver<'_> {
     ) -> Self::Priority {
         let count = match package {
             Package::Skill(at) => self.graph.node(*at).map_or(0, |node| {
+                // A step of the solver may look at every version of a skill, so steps alone
+                // would not bound its time.
                 self.looks.set(self.looks.get() + node.choices.len());
                 (0..node.len()).filter(|at| range.contains(at)).count()
             }),
@@ -216,6 +220,8 @@ impl DependencyProvider for Solver<'_> {
         range: &Ranges<u32>,
     ) -> Result<Option<u32>, GivenUp> {
         let choice = |node: &Node| {
+            // The active version where it will do, so that a roll-back holds for those who
+            // require the skill, too.
             let preferred = node.preferred.filter(|at| range.contains(at));
             preferred.or_else(|| {
                 // A withdrawn version is there only because it was asked for.
@@ -225,6 +231,8 @@ impl DependencyProvider for Solver<'_> {
         Ok(match package {
             Package::Root => Some(0),
             Package::Skill(at) => self.graph.node(*at).and_then(choice),
+            // The solver knows requirements only. So a conflict is a package of two versions,
+            // of which each of the two skills requires another.
             Package::Conflict(_) => [0, 1].into_iter().find(|side| range.contains(side)),
             Package::Unknown(_) => None,
         })

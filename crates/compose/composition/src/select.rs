@@ -81,6 +81,8 @@ impl Composition {
             registry: &self.registry,
             catalog: &catalog,
         };
+        // The index is asked, not all skills: it has the hundred that fit best, whatever there
+        // is.
         let scored = scorer::score(&self.index, wanted, stop);
         stop.check()?;
         let hits = scored.hits.iter();
@@ -116,6 +118,8 @@ impl Composition {
         };
         let mut asked: Vec<Asked> = Vec::new();
         let mut there: FxHashSet<SkillKey> = FxHashSet::default();
+        // One after the other, the best first: what does not go with those before it is left
+        // out and told, and never throws out a better one.
         for (hit, head) in offered.take(limit.saturating_mul(TRIED)) {
             if asked.len() >= limit {
                 break;

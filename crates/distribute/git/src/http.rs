@@ -33,6 +33,8 @@ const RETRY: Duration = Duration::from_secs(60);
 /// Words of an error of HTTP that are told.
 const WORDS: usize = 200;
 
+// gix follows fifty redirects without a look at addresses, and would hand a token to whoever a
+// redirect leads to. So its protocol has a transport of ours.
 /// A client of one server at a time.
 pub(super) struct Client {
     link: Link,

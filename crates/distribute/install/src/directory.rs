@@ -150,6 +150,8 @@ impl Directory {
     /// Does the rest of what was noted, or clears away what was not.
     fn recover(&mut self) -> Result<(), Error> {
         if let Some(pending) = self.state.pending.clone() {
+            // The record may be of a repository that somebody else wrote: nothing in it
+            // becomes a path unchecked.
             folder_name(&pending.id)?;
             self.finish(pending)?;
         }
@@ -191,6 +193,8 @@ impl Directory {
     fn change(&mut self, pending: Pending) -> Result<(), Error> {
         let old = self.path.join(OURS).join("old");
         disk::make_folder(&old).map_err(Error::disk(&old))?;
+        // Noted and synced before the first rename: whoever opens the directory after a kill
+        // knows what was meant, and finishes it.
         self.state.pending = Some(pending.clone());
         self.state.write(&self.path)?;
         self.finish(pending)

@@ -22,6 +22,8 @@ use model::{MAX_FILES, Severity};
 use registry::{Bundle, LocalPast, LocalSkill, LocalSkills, Registry};
 
 /// How long nothing may have happened in a folder before it is read: an editor may be writing.
+// What is told of a save depends on the editor and the system, so a folder is read once its
+// stamp has stayed the same for so long.
 pub(super) const QUIET: Duration = Duration::from_millis(80);
 /// Folders above a root that are watched: what a root is in may be made anew.
 const ABOVE: usize = 3;

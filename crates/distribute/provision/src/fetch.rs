@@ -79,6 +79,8 @@ impl<S: Source> Provision<'_, S> {
         let total = AtomicUsize::new(0);
         let fetched = stream::iter(wanted).map(|wanted| async {
             let there = present(wanted, &all);
+            // In every folder that it is meant for: one of two that was removed has it fetched
+            // and written anew.
             let fetched = if there.len() == wanted.places.len() && !force {
                 None
             } else {
@@ -92,6 +94,8 @@ impl<S: Source> Provision<'_, S> {
             (self.fetched)();
             Ok((there, fetched))
         });
+        // All of them before the first is written: one that is refused leaves every folder as
+        // it was.
         let fetched: Vec<_> = fetched.buffered(AT_ONCE).try_collect().await?;
         let installed = wanted
             .iter()
@@ -123,6 +127,8 @@ impl<S: Source> Provision<'_, S> {
             .map(|(path, content)| (path.as_str(), &content[..]))
             .collect();
         let known_names: &[&str] = &[];
+        // Here again, though the server has scanned it: this machine need not trust that
+        // server.
         let report = Scanner::bundled().scan(&Input {
             files: &contents,
             name: &skill.name,
@@ -131,6 +137,7 @@ impl<S: Source> Provision<'_, S> {
         });
         let is_permitted = match report.verdict {
             Verdict::Passed => true,
+            // Somebody on the team has looked at it, and the lock says so for the others.
             Verdict::Warning => force || wanted.is_known_risk,
             Verdict::Failed => false,
         };

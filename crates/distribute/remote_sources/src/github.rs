@@ -77,6 +77,7 @@ impl GitHub {
                 )));
             }
         }
+        // Names become parts of paths and queries of the API.
         if let Some(name) = named.clone().find(|name| !is_plain(name)) {
             let name = model::shown(name, 100);
             return Err(Error::Invalid(format!("`{name}` is no name of GitHub")));

@@ -123,6 +123,7 @@ impl Engine {
                 let message = model::shown(&fault.to_string(), 500);
                 if let Fault::Place(sources::Error::RateLimited { after, limit }) = &fault {
                     let after = SignedDuration::try_from(*after).unwrap_or(DAY).min(DAY);
+                    // No failure of the source: it said when to come again.
                     state.not_before = now.checked_add(after).ok();
                     state.rate_limit = limit.or(state.rate_limit);
                 } else {
@@ -238,6 +239,8 @@ impl OneSync<'_> {
             }
         };
         let had_some = known.values().any(|record| record.skill.is_some());
+        // It may be a mistake there, such as a folder that was moved. All skills of a source are
+        // withdrawn only where somebody asks for it.
         if listing.items.is_empty() && had_some && !is_full {
             let message = "it has no skills any more, which may be a mistake there; sync everything (`repertoire sync --full`) to withdraw those that are here";
             return Err(Fault::Place(sources::Error::Refused(message.to_owned())));

@@ -162,6 +162,8 @@ impl OneSync<'_> {
             ..bundle
         };
         let mut prepared = registry.prepare_as(WorkKind::Import, bundle).await?;
+        // Repositories change skills without raising their versions, so the same version with
+        // other bytes is told apart by its digest.
         let build = BuildMetadata::new(&digest.hex().chars().take(12).collect::<String>());
         if let Ok(build) = build {
             prepared.distinguish_by(build);

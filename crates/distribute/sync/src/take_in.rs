@@ -124,6 +124,8 @@ impl OneSync<'_> {
         let was_unfinished = state.is_unfinished;
         let writes = !read.is_empty() || !gone.is_empty();
         if writes && !was_unfinished {
+            // Written before anything else: a sync that is killed leaves this, and the next
+            // one compares claims with what the source has.
             state.is_unfinished = true;
             let mut batch = Batch::new();
             batch.put(&STATES, &self.source.id, state);
@@ -157,6 +159,8 @@ impl OneSync<'_> {
                 let read = self.read(&item).await;
                 (item, read)
             })
+            // In order, so that which of two skills has an id does not depend on which was
+            // read sooner.
             .buffered(READ_AHEAD);
         let mut publishing = FuturesUnordered::new();
         let (mut more, mut failed) = (true, None);

@@ -65,6 +65,8 @@ impl Answer {
         descriptor: MessageDescriptor,
         bytes: Bytes,
     ) -> Result<Self, Refusal> {
+        // Here, once, so that nothing can fail when it is written, which a stream or a
+        // resource does much later.
         let checked = contract.check(&descriptor, &bytes);
         checked.map_err(|error| unreadable(&error))?;
         Ok(Self {
@@ -311,6 +313,9 @@ impl Gateway {
             let read = self
                 .contract
                 .read(&method.input, arguments, Some(&form.fields));
+            // Only the form of the JSON is looked at here, in the sentences of the tool
+            // specification. Every request, from any face, meets the rules of the contract
+            // where its message is decoded.
             let refused = |wrong: Wrong| Failure::invalid(wrong).suggest(tool.takes());
             let ask = Ask(read.map_err(refused)?);
             if method.server_streaming {
@@ -357,6 +362,9 @@ impl Gateway {
                 refusal,
             });
         }
+        // A connection remembers its session: an agent that loaded a skill calls its tools
+        // without a word of sessions. That the same request may then have another answer
+        // elsewhere is what loading means.
         let session = data.as_ref().and_then(|data| {
             let shape = self.contract.shape(&form.method.output)?;
             let field = shape.remembered()?;
@@ -367,6 +375,8 @@ impl Gateway {
         Ok(ToolAnswer {
             session,
             blocks: refused.map_or(blocks, |refusal| vec![Block::Text(refusal.text())]),
+            // Hosts that show a model the structured answer beside its text would have it pay
+            // twice.
             structured: data.filter(|_| !form.text_only),
             refusal,
         })

@@ -12,11 +12,12 @@
 //!   message is known.
 //! * A call goes through a [`Transport`]: in process through the call layer, or to
 //!   another server over a channel. What it is refused with is a [`Refusal`],
-//!   wherever it was refused.
+//!   wherever it was refused. What it finds wrong itself is a failure of `model`, with the
+//!   codes of the one table.
 //!
-//! Not here: what a face does with the JSON (`mcp`, `http`), the generated messages, the
+//! Not here: what a face does with the JSON (`mcp`, `rest`), the generated messages, the
 //! rules that requests are checked against and failures as statuses (`contract`), what
-//! the calls do (`grpc`): all of them in the server.
+//! the calls do (`grpc`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(

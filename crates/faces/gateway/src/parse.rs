@@ -166,6 +166,8 @@ impl MessageReader<'_> {
         if !self.is_of_a_model {
             return json;
         }
+        // A program that errs wants to be told, and REST says in its document that it does; a
+        // model is served by what it meant.
         let text = text.trim();
         let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         let read = match kind {

@@ -200,6 +200,8 @@ fn merge(into: &mut Tool, other: Tool) {
             mine.entry(name.clone()).or_insert_with(|| schema.clone());
         }
     }
+    // What one form requires the other does not know. What is missing is told when the form is
+    // chosen and its arguments are read.
     into.input.remove("required");
     into.output = match (into.output.take(), other.output) {
         (Some(mine), Some(theirs)) => {

@@ -38,6 +38,7 @@ pub(super) async fn chunks(
     let archive = archive?;
     let kib = archive.bytes.len().div_ceil(1024);
     let kib = u32::try_from(kib).unwrap_or(u32::MAX);
+    // The archive is whole in memory until its reader has it, so it is booked for that reader.
     let memory = reader.reserve(kib).await?;
     let info = v1::ArchiveInfo {
         skill_id: archive.of.head.id.to_string(),

@@ -64,6 +64,7 @@ impl LookupService {
 
     /// The state that an answer is at least of, when it is taken before the index is asked.
     fn index_version(&self) -> Option<AsciiMetadataValue> {
+        // With the log it counts in: a restored directory counts anew.
         let log: String = self.registry.log_id().chars().take(8).collect();
         let position = self.search.progress().position;
         format!("{log}-{position}").parse().ok()
@@ -91,6 +92,8 @@ impl View for LookupService {
         // What repositories show, they show of the store's.
         let sources = registry.view().and(self.sources.clone());
         let lookup = Lookup::new(registry.clone());
+        // Everything that reads gets the registry of the caller, so that nothing below this
+        // has to know of who sees what.
         Cow::Owned(Self {
             registry,
             lookup,

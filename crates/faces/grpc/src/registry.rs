@@ -81,6 +81,7 @@ impl View for RegistryService {
                 lookup: Lookup::new(registry.clone()),
                 stored: Lookup::new(registry.clone()),
                 bulk: self.bulk.with_registry(registry.clone()),
+                // Where skills come from is told only to who sees all of them.
                 sources: self.sources.hidden(),
                 registry,
                 search,

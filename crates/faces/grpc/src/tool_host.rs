@@ -56,6 +56,8 @@ impl handlers::ToolHost for ToolHostService {
             Err(error) => Err(unreadable(&error)),
         });
         // The call layer has asked whether it may serve.
+        // Who signed in serves what its rights name. Others show a token of the config file,
+        // which the host knows by itself.
         let answers = if signs_in && !caller.is_anonymous() {
             let skills = caller.rights.skills.clone();
             let attached = self.host.attach_caller(&caller.principal, skills, messages);

@@ -69,6 +69,8 @@ pub(super) fn json(refusal: &Refusal) -> Json {
     });
     let mut problem = Map::new();
     let mut say = |name: &str, value: Json| problem.insert(name.to_owned(), value);
+    // Relative, since the project has no address that would outlive it, and every server
+    // answers this one.
     say("type", json!(format!("/errors#{}", refusal.code)));
     say("title", json!(title));
     say("status", json!(status.as_u16()));

@@ -94,6 +94,8 @@ impl SkillReader {
         files: &v1::ListFilesResponse,
         context: &Context,
     ) -> Result<String, Refusal> {
+        // By the digest of the version, which is that of its bytes: so it is never out of
+        // date.
         if let Some(digest) = self.archives.get(&files.digest) {
             return Ok(digest);
         }

@@ -112,6 +112,8 @@ pub(super) fn sandbox(headers: &mut HeaderMap) {
     );
     headers.insert(
         header::CONTENT_SECURITY_POLICY,
+        // A page out of a skill would have the origin of this server otherwise, which may call
+        // it.
         HeaderValue::from_static("sandbox; default-src 'none'"),
     );
 }

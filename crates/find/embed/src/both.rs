@@ -97,6 +97,8 @@ impl Embedder for Both {
         let seconds = self.second.embed(texts)?;
         for (embedder, made) in [(&self.first, &firsts), (&self.second, &seconds)] {
             let is_right = |vector: &Vec<f32>| vector.len() == embedder.dimensions();
+            // Joined, a vector of another length would shift all values of the second part,
+            // and every similarity with it.
             if made.len() != texts.len() || !made.iter().all(is_right) {
                 let name = embedder.name();
                 return Err(EmbedError(format!(

@@ -74,6 +74,8 @@ pub(super) fn has_fact(id: &str, fact: Fact) -> bool {
 /// is like, its tools least.
 fn weight(item: &TechStackItem) -> f64 {
     let has = |fact: Fact| has_fact(&item.technology_id, fact);
+    // Kinds alone would not do: a framework for tests says less of the work than one that a
+    // project is made of.
     let by_kind = match item.kind {
         TechnologyKind::Framework if has(Fact::Tests) => 0.7,
         TechnologyKind::Framework => 1.0,

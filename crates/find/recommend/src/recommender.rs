@@ -62,6 +62,8 @@ impl Recommender<'_> {
     /// What is about its technologies, or for what it asks for.
     pub(super) fn by_fit(&mut self, missing: &[&Need]) -> Result<(), search::Error> {
         let (catalog, project) = (self.registry.catalog(), self.project);
+        // Not by a search: the catalog has skills by technology and category, which bound what
+        // a skill can come to.
         let technologies = project.stack.keys();
         let technologies = technologies.map(|id| Facet::Technology((*id).to_owned()));
         let areas = missing
@@ -91,6 +93,8 @@ impl Recommender<'_> {
         let mut names: BTreeSet<&str> = BTreeSet::new();
         for (max, head) in possible {
             self.stop.check()?;
+            // The most that it could come to is less than what was found: the names and
+            // descriptions of the rest need not be read.
             if best.len() >= CLOSELY && best.first().is_some_and(|min| max < *min) {
                 break;
             }

@@ -55,6 +55,8 @@ impl Cache {
             let mut record = vec![0; DIGEST + dimensions + CHECK];
             while reader.read_exact(&mut record).is_ok() {
                 let (content, check) = record.split_at(DIGEST + dimensions);
+                // A kill may leave half a row at the end. What follows a bad one cannot be
+                // told from it, so it goes as well.
                 if crc32fast::hash(content).to_le_bytes() != check {
                     break;
                 }

@@ -46,6 +46,7 @@ pub(super) async fn follow(inner: Arc<Inner>, stop: CancellationToken) {
         let Err(failed) = keep(&inner, &stop).await else {
             return;
         };
+        // The store could not be read, which says nothing of the index: what is in it is kept.
         if failed.passes() {
             tracing::warn!(error = %failed, "the search index waits for the store");
             stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
@@ -114,6 +115,8 @@ async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error>
                 let seen = seen.max(work.seen);
                 let position = inner.registry.log();
                 work.index(inner, events, |done| {
+                    // Catching up makes way for what happens now: a skill that is published is
+                    // found soon, however much is behind.
                     let events_wait = || position.borrow().end > seen && begun.elapsed() >= SLICE;
                     done >= COMMIT || events_wait()
                 })?;

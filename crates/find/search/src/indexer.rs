@@ -70,6 +70,8 @@ impl Indexer {
         dimensions: usize,
     ) -> Result<Self, Error> {
         let form = folder.join(FORM_FILE);
+        // An index of another form, or of another log, has nothing that can be trusted: it is
+        // derived, so it is made anew.
         if std::fs::read_to_string(&form).is_ok_and(|found| found == form_of(&registry)) {
             let opened = caught(|| Self::at(folder, registry.clone(), dimensions));
             match opened.map_err(Error::Panicked).flatten() {
@@ -106,6 +108,8 @@ impl Indexer {
             MmapDirectory::open(&words).map_err(tantivy::TantivyError::from)?,
             schema,
         )?;
+        // tantivy believes sizes that a damaged file has, and asks for memory that no guard of
+        // ours sees refused. So checksums come first.
         check(&index)?;
         Self::of(
             &index,
@@ -194,6 +198,8 @@ impl Indexer {
                 }
                 let key = SkillKey::from_stored(&facts.key);
                 match catalog.get(&key) {
+                    // The catalog decides, not the index: whatever a kill left in between is
+                    // found here.
                     Some(head) if head.active == Some(facts.number) => {
                         self.put(*ordinal, Slot::new(Arc::clone(head), &facts, signature));
                     }

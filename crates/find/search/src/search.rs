@@ -147,6 +147,8 @@ pub(super) fn run(
         scratch.near.clear();
     }
     let touched = scratch.touched().iter();
+    // How much words answer is asked of both indexes, so that meaning counts the same in
+    // either.
     let best = fuse::answered(&weighed, touched.map(|ordinal| scratch.cell(*ordinal)));
     let best = layer.map_or(best, |layer| layer.answered.max(best));
     let search = Search {
@@ -184,6 +186,7 @@ pub(super) fn run(
         suggestions.extend(analysis::suggestions(query, terms, unfiltered, caught_up));
     }
     stop.check()?;
+    // Reasons cost a read of the text, so only what is shown has them.
     let hits = search.explained(&page, scratch, stemmer);
     let results = SearchResults {
         hits,
@@ -351,11 +354,8 @@ impl Search<'_> {
         let mut firsts: FxHashMap<&str, Option<Ranked>> = FxHashMap::default();
         let mut looked_up = 0;
         for ranked in ranked {
-            let Some(slot) = self
-                .snapshot
-                .slot(ranked.ordinal)
-                .filter(|slot| slot.confusable)
-            else {
+            let slot = self.snapshot.slot(ranked.ordinal);
+            let Some(slot) = slot.filter(|slot| slot.confusable) else {
                 continue;
             };
             let first = *firsts
@@ -443,10 +443,10 @@ impl Search<'_> {
             ["category", "technology", "trust_tier", "source"]
                 .map(|field| (field, BTreeMap::new()));
         for ranked in ranked {
-            let Some(slot) = self.snapshot.slot(ranked.ordinal) else {
-                continue;
-            };
-            let Some(summary) = &slot.head.summary else {
+            let slot = self.snapshot.slot(ranked.ordinal);
+            let Some((slot, summary)) =
+                slot.and_then(|slot| Some((slot, slot.head.summary.as_ref()?)))
+            else {
                 continue;
             };
             for (field, counts) in &mut counts {

@@ -137,6 +137,8 @@ fn anonymous(config: &SignInConfig) -> Access {
     let actions = if signs_in {
         config.anonymous
     } else {
+        // A loopback port is open to everybody on this machine; the socket in the data
+        // directory to its owner alone, who may do the rest.
         Actions::all().without(&OPERATORS)
     };
     let rights = Rights::to_all(actions);

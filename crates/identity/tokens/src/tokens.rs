@@ -166,6 +166,8 @@ impl Tokens {
         if let Some(expired) = entry.token.expires_at.filter(|expires| *expires <= now) {
             return Err(Unrecognized::Expired(expired));
         }
+        // To the minute, so that a busy token is written down once a minute and not with every
+        // call.
         let minute = now.as_second() / MINUTE * MINUTE;
         // Most calls find it written, and leave the line of the cache to other processors.
         if entry.used.load(Ordering::Relaxed) < minute {
@@ -201,6 +203,8 @@ impl Tokens {
             last_used_at: None,
         };
         let this = self.clone();
+        // Whoever calls may leave meanwhile. A token that was stored and is not known here
+        // would be refused until a restart.
         to_the_end(async move { this.add(token).await }).await
     }
 
@@ -217,6 +221,7 @@ impl Tokens {
         batch.expect(&TOKENS, &token.name, Expect::Absent);
         batch.put(&TOKENS, &token.name, &token);
         self.0.store.commit(batch).await?;
+        // Only when it is durable: a token must not work and be gone after a power cut.
         self.change(|known| known.add(Entry::new(token.clone())));
         Ok(token)
     }

@@ -37,6 +37,7 @@ impl Graders {
         if let Some(rule) = rule {
             error(rule, line(&cases, &graded), told("solution", &graded));
         }
+        // A starter that passes would give its points for nothing.
         let graded = self.grade(exercise, &exercise.starter).await;
         match graded.verdict {
             Verdict::Fail => {}

@@ -89,6 +89,7 @@ impl Graders {
     /// What a learner's solution is worth.
     pub async fn grade_in(
         &self,
+        // Not used, but shown: who grades has a turn, and keeps it until the end.
         _turn: &Turn,
         exercise: &Arc<Exercise>,
         solution: &Solution,
@@ -98,6 +99,7 @@ impl Graders {
 
     async fn graded(&self, exercise: &Arc<Exercise>, solution: &Solution) -> Graded {
         let solution = &with_plain_ends(exercise, solution);
+        // Before anything runs: what cannot be a solution costs no process.
         if let Some(refused) = refused(exercise, solution) {
             return refused;
         }

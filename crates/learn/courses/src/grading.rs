@@ -41,6 +41,7 @@ pub(crate) struct Lines {
 impl fmt::Debug for Grading {
     /// Nothing of it: whatever prints an exercise may end in a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A hidden case that is in a log is hidden no more.
         f.debug_struct("Grading").finish_non_exhaustive()
     }
 }

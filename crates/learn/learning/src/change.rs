@@ -31,6 +31,8 @@ impl<'a> Change<'a> {
     pub(crate) fn of(standing: &'a Standing) -> Self {
         let mut batch = Batch::new();
         let revision = standing.revision;
+        // Two calls of one learner at once: the second finds that this has changed, and begins
+        // again from what is there.
         batch.expect(&LEARNERS, standing.learner.as_str(), Expect::from(revision));
         Self {
             standing,

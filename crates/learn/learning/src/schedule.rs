@@ -75,6 +75,8 @@ pub(crate) fn practised(known: Option<&Memory>, recall: Recall, now: Timestamp) 
     };
     let scheduler = FSRS::new(Parameters {
         enable_short_term: false,
+        // Random days would spread the load of many cards; here they would make the same
+        // practice come to another date.
         enable_fuzz: false,
         ..Parameters::default()
     });

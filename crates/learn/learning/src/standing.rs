@@ -78,6 +78,8 @@ impl Learning {
         let revision = profile.as_ref().map(|stored| stored.revision);
         let prefix = store::prefix(learner.as_str());
         let mut attempted = HashMap::new();
+        // Nothing is stored of an exercise before there is a learner, so a new one costs one
+        // look.
         if revision.is_some() {
             for record in self.store().scan(&EXERCISES, &prefix) {
                 let (key, stored) = record?;

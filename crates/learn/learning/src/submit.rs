@@ -82,8 +82,12 @@ impl Learning {
         if let Some(stored) = self.store().get(&SUBMISSIONS, &id)? {
             return Ok(answer(&standing, &exercise, id, stored.value));
         }
+        // With nothing locked and nothing written: it may take seconds, and what came between
+        // is looked at below.
         let graded = graders.grade_in(&turn, &exercise, &solution).await;
         drop(turn);
+        // It could not be graded, which is no fault of the learner: nothing is recorded, and
+        // the same may be handed in again.
         if graded.verdict == Verdict::Error {
             return Ok(Submitted {
                 id: None,

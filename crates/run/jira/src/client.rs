@@ -45,6 +45,7 @@ impl Client {
         let mut authorization = match &connection.user {
             Some(user) => {
                 let pair = STANDARD.encode(format!("{user}:{token}"));
+                // The pair is as good as the token, and looks like neither.
                 secrets.push(pair.clone().into());
                 HeaderValue::try_from(format!("Basic {pair}"))
             }
@@ -54,6 +55,7 @@ impl Client {
         authorization.set_sensitive(true);
         let http = reqwest::Client::builder()
             .user_agent(concat!("repertoire/", env!("CARGO_PKG_VERSION")))
+            // A redirect would take the token to wherever it leads.
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never())
             .no_proxy()

@@ -99,6 +99,8 @@ impl Jira {
         let until = Instant::now() + patience.saturating_sub(RESERVE.min(patience / 10));
         let Some(client) = &self.client else {
             return match invocation.method.as_str() {
+                // Loading the skill answers all the same: it is what tells an agent that its
+                // operator has to set something.
                 LOAD_CORE => Ok(status::not_connected()),
                 _ => Err(error::not_connected()),
             };

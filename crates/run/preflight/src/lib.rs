@@ -206,8 +206,10 @@ impl Installer {
         };
         let mut roots = self.policy.roots.clone();
         if roots.is_empty() {
+            // Who calls through the local socket could write there anyway.
             roots.extend(wanted.folder.clone());
         }
+        // It is the operator's own, wherever it lies.
         if named == self.policy.directory {
             return Ok(named);
         }
@@ -246,6 +248,8 @@ impl Installer {
         let version = self.registry.version(&head, &wanted.version)?;
         let (of, asked) = ((Arc::clone(&head), Arc::clone(&version)), wanted.clone());
         self.run(move |this, stop| {
+            // Once before the scan, so that what cannot be installed costs none, and once more
+            // when it is written: what is installed may be another by then.
             let place = this.permit_place(&asked, (&of.0, &of.1), stop);
             place.map(|_| ())
         })
@@ -309,6 +313,7 @@ impl Installer {
             conflicts,
         } = self.permit_place(wanted, (head, version), stop)?;
         let budget = Budget::with(&installed, &head.id, version, self.policy.budget_chars);
+        // Last: `force` gives it up.
         if budget.is_exceeded() && !wanted.force {
             return Err(Error::Budget {
                 id: head.id.clone(),

@@ -64,6 +64,8 @@ fn run() -> Result<(), Refusal> {
     // The program was loaded.
     give_way();
     sql::prepare().map_err(|error| Refusal::Because(error.to_string()))?;
+    // Before the job is read: what a stranger wrote is never in a process that could open a
+    // file.
     let confining = Confining::begin().map_err(because)?;
     let mut text = Vec::new();
     std::io::stdin()

@@ -149,6 +149,7 @@ impl Sandbox {
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
+            // The environment of the server may hold its secrets.
             .env_clear()
             // The server's allocator has a thread of its own, which would be outside of
             // the confinement.

@@ -109,6 +109,8 @@ impl Functions {
 
     /// Who allows a call of a function by these names, which are in lower case.
     pub(super) fn allow(&self, schema: Option<&str>, name: &str) -> Option<Allowed> {
+        // A name behind a schema may be anybody's function, so the list is of plain names,
+        // which are sent with the schema of the server before them.
         if schema.is_none() && self.listed.contains(name) {
             return Some(Allowed::Listed);
         }

@@ -117,6 +117,8 @@ pub(super) fn judge(
             sql.len()
         )));
     }
+    // On the text itself: the tokens have no trace of what a database would run out of a
+    // comment.
     look_alikes(dialect, sql)?;
     let (text, tokens) = one_statement(sql, tokens(dialect, sql)?)?;
     let Some(first) = tokens.first() else {
@@ -156,6 +158,8 @@ pub(super) fn judge(
     if let ControlFlow::Break(refusal) = statement.visit(&mut walk) {
         return Err(*refusal);
     }
+    // `SQLite` is asked by its authorizer what a statement really does. The servers get what
+    // was understood, in place of what was written.
     let sql = match dialect {
         Dialect::Sqlite => text.to_owned(),
         Dialect::Postgres | Dialect::MySql => written(dialect, &statement)?,
@@ -181,6 +185,7 @@ pub(super) fn parse(dialect: Dialect, tokens: Vec<TokenWithSpan>) -> Result<Stat
     let statements = Parser::new(&budget)
         .with_tokens_with_locations(tokens)
         .parse_statements();
+    // Before the error of the parser, which would be told as a mistake in the text.
     if budget.is_spent() {
         return Err(Refusal::syntax(
             "The query is nested too deeply to be read. Write it with fewer levels, as with WITH.",
@@ -211,6 +216,8 @@ fn written(dialect: Dialect, statement: &Statement) -> Result<String, Refusal> {
             )
         )
     };
+    // A comment in it would be one that the statement did not have: something was written that
+    // reads as its beginning.
     if again.iter().any(comment) {
         return Err(unclear());
     }

@@ -106,9 +106,13 @@ where
                 ToolErrorKind::Unavailable | ToolErrorKind::Timeout
             ),
         };
+        // Rows or an answer may still be on their way, so the session is closed and not given
+        // to the next call.
         if !clean {
             return outcome;
         }
+        // Whatever reads ends with a rollback: had it changed anything after all, that would
+        // be gone.
         let commits = order == Order::Write && outcome.is_ok();
         let end = if commits { "COMMIT" } else { "ROLLBACK" };
         match sqlx::raw_sql(end).execute(connection).await {

@@ -114,6 +114,9 @@ impl SqliteEngine {
             _ => sql.to_owned(),
         };
         self.work(writes, bounds, move |connection| {
+            // `SQLite` asks about every function and table itself, in views and triggers too,
+            // which no reading of the statement sees. sqlx has no safe way to this, so
+            // `SQLite` goes by rusqlite.
             connection.authorizer(Some(move |context: AuthContext<'_>| {
                 authorize(&context.action, &functions, writes)
             }))?;
@@ -172,6 +175,8 @@ impl SqliteEngine {
                         .unwrap_or_else(|cause| Err(error::sqlite(&cause, bounds.time))),
                     Err(_) => Err(error::unreachable()),
                 };
+                // By the thread, not by its caller: a statement that nobody waits for still
+                // has a processor and its memory.
                 drop(permit);
                 // Nobody may wait any more.
                 drop(answer.send(outcome));

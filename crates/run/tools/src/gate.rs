@@ -211,10 +211,8 @@ impl Tools {
         let mut found: Vec<(&Loaded, ToolConfig)> = Vec::new();
         let mut gone = None;
         for loaded in &state.skills {
-            if wanted
-                .as_ref()
-                .is_some_and(|key| *key != loaded.skill.key())
-            {
+            let key = loaded.skill.key();
+            if wanted.as_ref().is_some_and(|wanted| *wanted != key) {
                 continue;
             }
             match self.version(loaded) {
@@ -233,10 +231,8 @@ impl Tools {
             }
         }
         // The names of the server's own tools are reserved.
-        if let Some(own) = found
-            .iter()
-            .position(|(loaded, _)| loaded.skill.is_builtin())
-        {
+        let mut skills = found.iter();
+        if let Some(own) = skills.position(|(loaded, _)| loaded.skill.is_builtin()) {
             found = vec![found.swap_remove(own)];
         }
         match found.as_slice() {
@@ -372,6 +368,8 @@ impl Tools {
     async fn not_forbidden(&self, state: &Session, call: &ToolCall) -> Result<(), Error> {
         let verdict = self.judge(state, &call.tool, &call.arguments).await?;
         match verdict.rule {
+            // What cannot be told is not permitted: the pattern that forbids may mean this
+            // call.
             ToolRule::Forbidden | ToolRule::Undecided => Err(Error::Forbidden {
                 reason: verdict.reason,
             }),
@@ -426,6 +424,8 @@ impl Tools {
         };
         if !decision.rule.allows()
             && decision.rule != ToolRule::Forbidden
+            // A declared tool needs no pattern that allows it, but none that may forbid it
+            // either.
             && !is_denial(&composed, &decision)
             && let Some(member) = composed.members.iter().find(declares)
         {

@@ -20,6 +20,8 @@ use model::{Digest, SkillId, VersionNumber, open_token, seal_token};
 use store::{Batch, CommitError, Expect, Store, StoreError, Table, TableId};
 
 const CALLS: Table<u64, CallRecord> = Table::new(TableId::ToolCalls);
+// Anybody can make as many calls without a session as they like, and a list of calls has an
+// end: theirs would push out the others.
 const STRAY: Table<u64, CallRecord> = Table::new(TableId::StrayCalls);
 const PAGE: &str = "tool-calls";
 

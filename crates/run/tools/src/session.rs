@@ -29,6 +29,8 @@ use model::{Clock, Digest, Principal, SkillId, SkillKey, VersionNumber};
 use store::{Batch, CommitError, Expect, Packed, Packer, Store, StoreError, Table, TableId};
 
 /// Sessions by their keys.
+// Pages, not a record for each session: with those a third of the time of a server went into
+// the store while agents began sessions.
 const PAGES: Table<u64, Packed> = Table::new(TableId::Sessions);
 
 /// What is on a page.
@@ -296,6 +298,8 @@ impl Sessions {
     fn make_room(&self, state: &mut State, owner: Option<Digest>) {
         let bounds = self.bounds;
         let share = (bounds.share(bounds.sessions), bounds.share(bounds.bytes));
+        // A caller above its share gives up its own oldest first, so that nobody pushes out
+        // the sessions of others.
         while let Some(owner) = owner
             && let Some(owned) = state.of_owners.get(&owner)
             && let Some(oldest) = owned.in_excess(share.0, share.1)

@@ -125,6 +125,8 @@ impl Inventory {
         let size =
             |file: &InlineFile| file.path.len() + file.content.as_ref().map_or(0, String::len);
         let bytes: usize = files.iter().map(size).sum();
+        // Of all that was sent, also what is not a manifest: it is in memory already, and is
+        // to be refused as a whole.
         if bytes > limits.total_bytes {
             return Err(too_large("size in bytes", bytes, limits.total_bytes));
         }

@@ -105,6 +105,8 @@ impl FolderWalk<'_> {
             path: String::new(),
             rules: None,
         }]);
+        // The first in first: what is left out where a limit is reached is the deepest, which
+        // says least of a project.
         while let Some(folder) = folders.pop_front() {
             if (self.stop)() {
                 self.cut("stopped: the time for looking at folders is over");

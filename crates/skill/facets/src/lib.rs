@@ -89,6 +89,7 @@ pub struct Facets {
 pub fn infer(skill: &Skill, files: &[FileEntry]) -> Facets {
     let parts = text::Parts::of(skill);
     let technologies = technologies::infer(&parts, files);
+    // After the technologies, which say something of the category themselves.
     let categories = categories::infer(&parts, &technologies);
     Facets {
         rules: RULES,

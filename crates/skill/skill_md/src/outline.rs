@@ -121,6 +121,8 @@ impl Guard {
                     ));
                 }
             }
+            // Here, where nothing was expanded yet. A YAML reader that finds too much has made
+            // it already.
             Event::Alias(_) => return Err(alias(line)),
             Event::Scalar(text, style, anchor, tag) => {
                 self.node(line, anchor, tag.as_deref(), Root::Scalar)?;

@@ -53,6 +53,8 @@ pub(super) fn read_repaired(
     let mut text = front.to_owned();
     // The first reason is about the author's text, later ones are about ours.
     let mut refusal = None;
+    // From what changes least to what leaves most out. Each is tried on what the one before it
+    // wrote, and the first that can be read is taken.
     let steps = [
         join_lines,
         indent_values,
@@ -76,6 +78,8 @@ pub(super) fn read_repaired(
                 }
                 return Some((tree, text));
             }
+            // Repairs are for mistakes. What was refused could cost more than its size, and no
+            // repair is to bring it back.
             Err(Unread::Refused(fault)) => {
                 refusal = Some(fault);
                 break;

@@ -79,6 +79,7 @@ impl Case<'_> {
                 let is_listed = |severity, confidence| {
                     same().any(|other| other.severity >= severity && other.confidence >= confidence)
                 };
+                // A file full of mild findings must not keep a grave one out of the list.
                 let is_full = same().count() >= MAX_IN_FILE;
                 // One that comes to no more than what is listed is not made.
                 if is_full && is_listed(raised(when.severity), when.confidence) {

@@ -48,6 +48,7 @@ pub(crate) fn scan(
         rules,
         input,
         budget: Budget {
+            // By size, never by time: the same files come to the same report.
             bytes: bytes.saturating_mul(WORK).saturating_add(LEAST_WORK),
             is_spent: false,
             is_stopped,
@@ -154,6 +155,7 @@ impl Scan<'_> {
         let mut all = lines(&plain, kind);
         let mut block = u32::MAX / 16;
         for (number, said) in &unseen.texts {
+            // What is hidden is read by the same rules as what is shown, and counts as hidden.
             push(&mut all, said, &blank(*number, Place::HIDDEN, block));
             block += 1;
         }
@@ -206,6 +208,8 @@ impl Scan<'_> {
             from = all.lines.len();
             for Decoded { text, line } in found {
                 count += 1;
+                // Work that ran out is told, and holds the skill: what was not read is not
+                // passed.
                 if count > MAX_DECODED || !self.budget.take(text.len().saturating_mul(4)) {
                     self.budget.is_spent = true;
                     return None;

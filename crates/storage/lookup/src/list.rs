@@ -98,6 +98,7 @@ impl Lookup {
         size: usize,
         token: String,
     ) -> Result<ListPage, Error> {
+        // Without a filter a page is a walk of its own length, which is not worth a thread.
         if query.facets().is_empty() && query.requires.is_empty() {
             return self.list(&query, size, &token);
         }
@@ -135,6 +136,8 @@ impl Lookup {
                 message: "an author is one of a source; name the source too".to_owned(),
             });
         }
+        // Before the catalog is taken: whoever watches from this token on may hear of a change
+        // that is in the list, and misses none.
         let resume = self.registry.resume_token();
         let catalog = self.registry.catalog();
         let binding = query.binding();
@@ -145,6 +148,8 @@ impl Lookup {
                 Some(SkillKey::from_stored(&key))
             }
         };
+        // One more than the page says whether there is a next one. There is no total: a filter
+        // would have to visit every match to count them.
         let mut heads = candidates(&catalog, query, after.as_ref(), size + 1);
         let next = (heads.len() > size).then(|| {
             heads.truncate(size);
@@ -184,6 +189,8 @@ fn candidates(
         skill => Some(catalog.dependents(&Reference::parse(skill))),
     };
     sets.extend(&dependents);
+    // The smallest set is walked and the others are asked, so that a list costs what its
+    // rarest filter has.
     sets.sort_by_key(|set| set.len());
     let Some((smallest, rest)) = sets.split_first() else {
         let heads = catalog.live_after(&prefix, after);

@@ -149,6 +149,8 @@ impl Catalog {
 
     /// Takes in what happened to a skill, with the head that it has now.
     pub(super) fn apply(&mut self, event: &Event, head: Option<Head>) {
+        // Taken out whole and put in anew: names, facets and ranks of the old head are in many
+        // indexes, and the new one may share none of them.
         let before = self.remove(&event.skill_id.key());
         let Some(mut head) = head else { return };
         // The head may be of what was published after a delete.
@@ -244,6 +246,8 @@ impl Catalog {
         }
     }
 
+    // Two indexes, so that a skill without an active version never stands before one that has
+    // one.
     fn names_of(&mut self, head: &Head) -> &mut Names {
         if head.active.is_some() {
             &mut self.live_names

@@ -61,6 +61,8 @@ impl Registry {
                 versions,
                 dependents: self.catalog().told_dependents(&head.id),
             };
+            // The head and the semantic versions stay: without them a number or a version
+            // could be given to other bytes, and whoever pinned it would get those.
             head.deleted = true;
             head.active = None;
             head.summary = None;

@@ -209,6 +209,8 @@ pub struct Summary {
     pub quality: Option<f64>,
     /// What it seems to be about, by what the version says.
     #[serde(default)]
+    // In the head: in the index it would be out of reach of lists, and read from files it
+    // would make a start as long as an import.
     pub inferred: Facets,
     /// How many warnings its files have; none: it was not counted yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -30,6 +30,8 @@ use model::{
 };
 use store::{Batch, Store, StoreError, Table, TableId, prefix};
 
+// Beside the head, which every write of the skill writes anew: so it does not grow with what
+// is held.
 pub(super) const HOLDS: Table<(SkillKey, VersionNumber), Hold> = Table::new(TableId::Holds);
 /// The same by their keys.
 const NUMBERS: Table<(SkillKey, VersionNumber), IgnoredAny> = Table::new(TableId::Holds);
@@ -157,6 +159,7 @@ pub(super) fn objection(
     if reason.is_some() || policy < HoldPolicy::Changes {
         return Ok(reason);
     }
+    // After the findings, so that a reviewer is told of these first.
     if policy == HoldPolicy::All {
         return Ok(Some("every new version waits for approval here".to_owned()));
     }
@@ -298,6 +301,8 @@ impl Registry {
             } = self.in_review(&head, number)?;
             let yank = self.stored_yank(&head, number)?;
             head.held.remove(&number);
+            // A later version may have become active while this one waited: a review must not
+            // take the skill back.
             let is_newest = head.active.is_none_or(|active| active < number);
             if hold.activate && yank.is_none() && is_newest {
                 head.active = Some(number);
@@ -315,6 +320,8 @@ impl Registry {
             if let Some(scan) = scan {
                 let review = Some(self.review(reason, Some(&scan), caller));
                 let scan = Scan::clone(&scan);
+                // Kept with the scan, as the hold is gone: what was approved, and of which
+                // verdict, outlives it.
                 batch.put(&SCANS, &at, &Scan { review, ..scan });
             }
             Ok(Plan::Write(batch, event, reviewed))

@@ -13,6 +13,7 @@ const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
 /// Expired answers that one write clears away: more than it adds.
 const CLEARED: usize = 4;
 
+// No events: they belong to the server that answered, and would drown the log.
 const ANSWERS: Table<Digest, Answer> = Table::new(TableId::Answers);
 const TIMES: Table<(u64, Digest), ()> = Table::new(TableId::AnswerTimes);
 
@@ -116,6 +117,8 @@ impl<'a> Slot<'a> {
         let Some(answer) = store.get(&ANSWERS, &self.at)? else {
             return Ok(None);
         };
+        // Compared by the request as it was sent, not by what its words lead to now: a repeat
+        // is answered as the first call was, also where a short name has moved on.
         if answer.value.request != self.request {
             return Err(Error::KeyReused {
                 key: self.key.to_owned(),
@@ -136,6 +139,8 @@ impl<'a> Slot<'a> {
     ) -> Result<(), Error> {
         let outcome = serde_json::to_value(outcome)
             .map_err(|error| Error::Internal(format!("an answer: {error}")))?;
+        // In the batch of the write itself: there is no moment at which the write is done and
+        // its repeat would do it again.
         batch.expect(&ANSWERS, &self.at, Expect::Absent);
         batch.put(
             &ANSWERS,

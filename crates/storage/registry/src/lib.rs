@@ -306,6 +306,8 @@ impl Registry {
                 }
             };
             let (mut batch, event, outcome) = match planned {
+                // A call by name is remembered though it changed nothing: its repeat may come
+                // when it would.
                 Plan::Done(outcome) if answer.is_none() => return Ok(outcome),
                 Plan::Write(_, _, outcome) | Plan::Quiet(_, outcome) if caller.is_dry_run => {
                     return Ok(outcome);
@@ -332,6 +334,8 @@ impl Registry {
                     }
                     return Ok(outcome);
                 }
+                // Somebody else wrote what this plan had read: it is made again from what is
+                // there now.
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -342,6 +346,8 @@ impl Registry {
     /// Holds the lock of a skill, so that writers of one skill queue up instead of
     /// starting over.
     async fn lock(&self, key: &SkillKey) -> MutexGuard<'_, ()> {
+        // Skills share locks by their hash, so there are few, and an id that is only asked for
+        // leaves nothing behind.
         let hash = usize::try_from(self.inner.hasher.hash_one(key) % LOCKS as u64).unwrap_or(0);
         #[expect(clippy::indexing_slicing, reason = "a remainder of the length")]
         self.inner.locks[hash].lock().await

@@ -10,6 +10,7 @@ use std::ops::Range;
 use imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token};
 
 /// Lines of both sides together that are compared; a quarter of a second at worst.
+// Lines, not time: the same two versions have the same answer on a busy server.
 pub(super) const MAX_LINES: usize = 20_000;
 /// Lines around those that differ.
 const CONTEXT: u32 = 3;

@@ -6,6 +6,8 @@ use super::{Catalog, Error, Head};
 use model::{beginning, inert_line};
 
 /// Names that are compared, at most: those that begin like the one asked for come first.
+// Compared one by one when a name fails: an index of spellings would cost memory with every
+// skill, for the rare miss.
 const COMPARED: usize = 20_000;
 /// Names that are told.
 const TOLD: usize = 3;

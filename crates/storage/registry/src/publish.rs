@@ -84,6 +84,8 @@ fn next_head(
 ) -> Head {
     let now = version.created_at;
     let highest_before = before.as_ref().map(|head| head.highest.clone());
+    // What was deleted leaves its numbers and its highest version behind, so that neither
+    // comes to mean other bytes.
     let live = before.filter(|head| !head.deleted);
     let mut head = live.unwrap_or_else(|| Head {
         id: id.clone(),
@@ -126,6 +128,8 @@ fn new_version(key: &SkillKey, version: &Version, contents: &[Content]) -> Batch
     }
     let Version { number, digest, .. } = *version;
     let at = (key.clone(), number);
+    // What is expected of the head holds this already. Here a number that is taken is found
+    // whatever the head says: no version is ever written over.
     batch.expect(&VERSIONS, &at, Expect::Absent);
     batch.put(&VERSIONS, &at, version);
     let semantic = (key.clone(), version.semantic.to_string());
@@ -188,6 +192,8 @@ impl Registry {
                 });
             };
             stop.check()?;
+            // Bytes that a version has were scanned with it. What newer rules say of them is
+            // for `rescan`, behind the requests.
             let is_known = store.get(&DIGESTS, &(id.key(), digest))?.is_some();
             let scan = if is_known {
                 None
@@ -262,13 +268,19 @@ impl Registry {
             message: format!("the version {error}"),
         })?;
         let mut claims = false;
+        // It only saves starting over. That nobody wrote between is what the batch expects of
+        // the head, so a second writer elsewhere would do no harm.
         let _queue = self.lock(&key).await;
         self.write(caller, || {
+            // All of this is looked at again in every attempt: the skill may be blocked,
+            // deleted or published by another since.
             self.refuse_blocked(&key, caller)?;
             let stored = self.stored_head(&key)?;
             let revision = stored.as_ref().map(|stored| stored.revision);
             let head = stored.map(|stored| stored.value);
             let live = head.as_ref().filter(|head| !head.deleted);
+            // A part of a skill was merged into the version that was active then. Published
+            // now, it would take back what came between; its caller merges again.
             if merged_with.is_some() && live.and_then(|head| head.active) != merged_with {
                 return Err(Error::Contention);
             }
@@ -304,6 +316,9 @@ impl Registry {
                 None => Outcome::Created,
             };
             self.permit_storage(&id, live.is_none(), &version)?;
+            // What fails its scan is published and held, not refused: its publisher has a
+            // number to talk about, a reviewer something to approve, and a false alarm costs a
+            // review instead of an upload.
             let hold = self.hold(&id, live, scan, (activate, objection.as_deref()), caller)?;
             let activates = activate && hold.is_none();
             let summary = activates.then(|| Summary::new(&version, Some(scan.base())));
@@ -381,6 +396,8 @@ impl Registry {
         let version = self.any_version(&head, number)?;
         let yank = self.stored_yank(&head, number)?;
         let hold = self.stored_hold(&head.id.key(), number)?;
+        // To publish bytes again brings back neither what was withdrawn nor what is held:
+        // these have calls of their own, which say who did it and why.
         let is_available = yank.is_none() && hold.is_none();
         let activate = activate && is_available && head.active != Some(number);
         if activate {
@@ -402,7 +419,6 @@ impl Registry {
         Ok(Plan::Write(batch, event, published))
     }
 
-    /// The semantic version that a publish gets.
     /// The semantic version of new bytes. Where the stated one is another version's, `build`
     /// tells them apart.
     fn distinct_semantic(
@@ -414,6 +430,8 @@ impl Registry {
     ) -> Result<semver::Version, Error> {
         match (self.next_semantic(id, head, declared, digest), build) {
             (Err(Error::VersionConflict { mut semantic, .. }), Some(build)) => {
+                // Sources change skills without raising versions. `1.2.0+DIGEST` is above none
+                // of their later versions; a patch number of ours would collide with one.
                 semantic.build = build.clone();
                 self.next_semantic(id, head, Some(&semantic), digest)
             }

@@ -103,6 +103,8 @@ impl Registry {
             return Ok(Arc::clone(&local.version));
         }
         let key = (head.id.key(), number);
+        // Versions never change, so what is cached is never wrong; what was deleted the head
+        // says.
         if let Some(version) = self.inner.versions.get(&key) {
             return Ok(version);
         }
@@ -171,6 +173,7 @@ impl Registry {
             }
         })?;
         let (this, entry) = (self.clone(), entry.clone());
+        // Before it is read: a caller that has no room for the answer costs no work.
         admission::reserve(entry.size).await?;
         let read = move |_: &_| this.content(&entry);
         let read = self.executor().run_fallible(Kind::Read, read).await;

@@ -25,6 +25,7 @@ use model::{
 };
 use store::{Batch, Newer, Store, StoreError, Stored, Table, TableId, prefix};
 
+// Not in the version, which never changes: newer rules find other things in the same bytes.
 pub(super) const SCANS: Table<(SkillKey, VersionNumber), Scan> = Table::new(TableId::Scans);
 
 /// What the scanner says of a version.

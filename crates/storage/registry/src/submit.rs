@@ -263,6 +263,8 @@ impl Registry {
         };
         let id = match self.id_of(&upload.skill) {
             Ok(id) => id,
+            // The words lead nowhere, but they may have when this was sent the first time: its
+            // answer is looked for before it is refused.
             Err(refused) if idempotency_key.is_empty() || dry_run => return Err(refused),
             Err(refused) => {
                 let digest = self.validate(bundle, &principal).await?.digest;
@@ -288,6 +290,7 @@ impl Registry {
         id: SkillId,
         submission: Submission,
     ) -> Result<Submitted, Error> {
+        // Kept as it was sent, since merging with another version begins from there.
         let again = Box::new(submission.clone());
         let Submission {
             upload,
@@ -326,6 +329,8 @@ impl Registry {
             strict: upload.strict,
         };
         let mut prepared = self.prepare_as(kind, bundle).await?;
+        // Publishing asks whether this version is still the active one, and the part is merged
+        // again where it is not.
         prepared.merged_with = Some(number);
         Ok(Submitted(Step::Publish {
             prepared: Box::new(prepared),

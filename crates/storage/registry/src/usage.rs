@@ -19,6 +19,7 @@ use super::{Error, Head, Registry};
 use model::{SkillKey, Version, VersionNumber};
 use store::{Batch, CommitError, Table, TableId};
 
+// No events: counts are of this server alone, and one for each read would drown the log.
 pub(super) const USAGE: Table<SkillKey, Stored> = Table::new(TableId::Usage);
 
 /// Uses of a version by a session that are remembered.
@@ -306,6 +307,8 @@ impl Registry {
                 let onto = stored.as_ref().map(|stored| stored.revision);
                 let record = stored.map(|stored| stored.value).unwrap_or_default();
                 taken.push((key.clone(), onto, record, counts.clone()));
+                // Still known while they are on their way, so that a reader finds each use
+                // once: here or in the record.
                 waiting.writing.insert(key, Writing { counts, onto });
             }
         });

@@ -284,6 +284,7 @@ impl Registry {
                 version: VersionState::new(&head, &version, None, None),
                 previous,
             };
+            // No event: nothing has changed, and watchers would be told that it has.
             if previous == Some(number) {
                 return Ok(Plan::Done(activated));
             }
@@ -331,6 +332,8 @@ impl Registry {
             };
             head.withdrawn.insert(number);
             if head.active == Some(number) {
+                // Not none: whoever uses the skill by its name goes on with the best that is
+                // left.
                 head.active = self.stored_available(&mut head)?;
                 let next = head.active.map(|next| self.summary_of(&head, next));
                 head.summary = next.transpose()?;
@@ -371,6 +374,7 @@ impl Registry {
                 return Ok(Plan::Done(available(&head)));
             }
             head.inline.remove(&number);
+            // Only where none is active: what somebody made active meanwhile stays.
             if head.active.is_none() && hold.is_none() {
                 head.active = Some(number);
                 head.summary = Some(self.summary(&head.id, &version)?);

@@ -152,6 +152,8 @@ impl Watch {
     pub async fn step(&mut self) -> Result<Step, Error> {
         loop {
             while let Some((sequence, event)) = self.read.pop_front() {
+                // Moved also by what the filter passes over: a token that stood still would
+                // fall out of the log.
                 self.at = sequence;
                 if self.filter.wants(&event) {
                     self.passed = 0;
@@ -163,6 +165,8 @@ impl Watch {
                     return Ok(Step::Moved);
                 }
             }
+            // Marked as seen before the log is read: an event that comes between wakes the
+            // wait below at once.
             if self.at < self.position.borrow_and_update().end {
                 let events = self.store.events_after(self.at, PAGE)?;
                 self.read = events.ok_or(Error::ResumeTokenExpired)?.into();

@@ -12,6 +12,7 @@ use super::{Error, Head, Registry, number_of, version_key};
 use model::{SkillKey, VersionNumber, Yank};
 use store::{Batch, Store, StoreError, Table, TableId, prefix};
 
+// Beside the head, which every write of the skill writes anew.
 pub(super) const YANKS: Table<(SkillKey, VersionNumber), Yank> = Table::new(TableId::Yanks);
 /// The same by their keys.
 const NUMBERS: Table<(SkillKey, VersionNumber), IgnoredAny> = Table::new(TableId::Yanks);

@@ -200,6 +200,7 @@ fn write_to(
     out.write_all(&[0]).map_err(error)?;
     out.write_all(&count.to_be_bytes()).map_err(error)?;
     let Hashing { mut inner, hash } = out;
+    // Behind all records, as only then it is known: a backup that is cut short has none.
     inner.write_all(&hash.finalize()).map_err(error)?;
     let file = inner
         .finish()
@@ -241,6 +242,8 @@ pub fn restore(
     let store = claim.store();
     let records = directory::build(&store, options, |tree| {
         let records = fill(reader, tree, &unusable, &mut progress)?;
+        // What happens from here on is another history: a token of the old log must not lead
+        // into it.
         log::renew(tree)?;
         Ok(records)
     })?;

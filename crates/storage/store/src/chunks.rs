@@ -21,6 +21,8 @@ const MAX_PAYLOAD: usize = CHUNK + 64;
 /// Bytes of a key at most: an index node of sled holds some 260 of them.
 pub(super) const MAX_KEY: usize = 2 * 1024;
 /// How often a record that is overwritten meanwhile is read again.
+// A record and its chunks are read one by one, and a write may come between: then they are of
+// two revisions.
 const ATTEMPTS: usize = 16;
 
 fn key_of(key: &[u8], number: u16) -> Vec<u8> {

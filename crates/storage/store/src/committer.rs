@@ -98,10 +98,14 @@ pub(super) struct Handle {
 impl Handle {
     pub(super) async fn commit(&self, batch: Batch) -> Result<Revision, CommitError> {
         batch.check_size(self.max_bytes)?;
+        // Whoever writes while the disk refuses is told at once, and does not wait for a group
+        // that cannot be written.
         if let Mode::ReadOnly { reason } = &*self.mode.borrow() {
             return Err(CommitError::ReadOnly(reason.clone()));
         }
         let sender = self.sender().ok_or(CommitError::Closed)?;
+        // Its bytes are acquired before the batch is handed over: so what waits for the thread
+        // is bounded, however many callers there are.
         let units = u32::try_from(batch.bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
         let bytes = self
             .bytes
@@ -218,10 +222,14 @@ impl Committer {
                         group.push(write);
                     }
                     Request::Between(work) => {
+                        // The group ends here: what is done between two groups sees all that
+                        // was handed in before it, and nothing of what comes after.
                         between = Some(work);
                         break;
                     }
                 }
+                // Nobody waits for a group to fill. It is what came in while the one before it
+                // was synced, so it is large only where there is much to write.
                 let has_room = group.len() < limits.group && bytes < limits.group_bytes;
                 next = has_room.then(|| waiting.try_recv().ok()).flatten();
             }
@@ -231,6 +239,8 @@ impl Committer {
                 }
                 between.map_or(Ok(()), |between| between(&self))
             });
+            // sled panics on damage. A thread that died of it would leave every later caller
+            // without an answer, so a panic is a failed write like any other.
             let written = panic::catch_unwind(turn)
                 .unwrap_or_else(|panicked| Err(model::panic_words(&*panicked).into()));
             if let Err(failed) = written
@@ -246,6 +256,7 @@ impl Committer {
         let mut recovery = Recovery::new(failed.dropped);
         let mut reason = failed.reason;
         tracing::error!(reason, "a write failed; the store takes no writes for now");
+        // The first attempt comes at once; each later one waits twice as long.
         let mut pause = Duration::ZERO;
         loop {
             self.mode.send_replace(Mode::ReadOnly {
@@ -288,6 +299,8 @@ impl Committer {
     /// Writes a group. An error means that the engine can no longer be trusted;
     /// every caller of the group was answered.
     fn write(&mut self, requests: Vec<Write>) -> Result<(), Failed> {
+        // Asked before anything is written: where sled itself meets a full disk, the database
+        // has to be opened again (`recovery`).
         if let Some((free, reserve)) = self.nearly_full() {
             for request in requests {
                 let error = CommitError::DiskFull { free, reserve };
@@ -306,6 +319,8 @@ impl Committer {
                 bytes,
             } = request;
             let has_event = batch.event.is_some();
+            // A batch whose precondition fails is refused alone. The others of its group are
+            // written.
             match group.add(&mut batch) {
                 Ok(revision) => accepted.push(Accepted {
                     has_event,
@@ -370,6 +385,8 @@ impl Committer {
             known.start = position.start;
             false
         });
+        // From here on readers see these before-images, since sled shows a batch before it is
+        // on the disk.
         self.view.begin(before);
         let mut batch = sled::Batch::default();
         for (key, value) in &writes {
@@ -397,6 +414,8 @@ impl Committer {
             events,
         } = durable;
         self.revision = revision;
+        // The mark tells a database that lost acknowledged writes from one that never had
+        // them. Without it the write is as durable as before, so nobody is refused.
         if let Err(error) = self.high_water_mark.note(revision) {
             tracing::warn!(%error, "the last write is not noted; a database that is cut short would not be noticed");
         }
@@ -410,6 +429,8 @@ impl Committer {
         self.position.send_replace(position);
         for accepted in accepted {
             let outcome = match &followed {
+                // It is durable all the same, but the catalog may not have it: whoever wrote
+                // an event is told, since it could not read its own write.
                 Err(reason) if accepted.has_event => Err(CommitError::Unfollowed(reason.clone())),
                 _ => Ok(accepted.revision),
             };

@@ -250,9 +250,12 @@ impl Run<'_> {
             after,
             replaced: false,
         };
+        // Two stores of the same records differ by a little, which is no reason to exchange them.
         if !left_out && after >= before - before / MIN_GAIN {
             return Ok((None, compacted));
         }
+        // Each round brings over what was written during the last, without holding up a write,
+        // until so little is left that writes may wait for it.
         for _ in 0..ROUNDS {
             self.check_reserve()?;
             self.moved += bring_over(&inner.view, &inner.pins, &engine.tree)?;
@@ -289,6 +292,7 @@ impl Run<'_> {
                 left_out = true;
                 continue;
             }
+            // A damaged record ends it: copied, it would be in a store that looks whole.
             record::open(&key, &value)?;
             filler.put(&key, &value)?;
             self.moved += 1;

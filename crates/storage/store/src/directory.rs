@@ -125,6 +125,7 @@ pub(super) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
             fs::remove_dir_all(&leftover).map_err(at(&leftover))?;
         }
     }
+    // It has this name for a moment only, before it has none: here a kill came between.
     let backup = directory.join(BACKING_UP);
     match fs::remove_file(&backup) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&backup)(error)),

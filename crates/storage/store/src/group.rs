@@ -65,6 +65,8 @@ impl<'a> Group<'a> {
     /// Checks a batch against the store and the group, and adds it.
     pub(super) fn add(&mut self, batch: &mut Batch) -> Result<Revision, CommitError> {
         for (key, expect) in &batch.expects {
+            // Against what the group has so far, not what is on the disk: a batch sees the
+            // batches before it as if each had been a commit of its own.
             let found = match self.current(key)? {
                 Some(value) => Some(record::open(key, &value)?.0),
                 None => None,
@@ -95,6 +97,8 @@ impl<'a> Group<'a> {
             _ if batch.forgets_end => Some(self.last_link()?),
             _ => Some(self.chain_end()?),
         };
+        // One for each batch, not for each group: it is what later writes expect to find, and
+        // the place of the event in the log.
         self.revision += 1;
         let revision = self.revision;
         for (key, payload, old_chunks) in writes {

@@ -143,6 +143,8 @@ impl HighWaterMark {
         self.file
             .write_all_at(line(revision, &self.log_id).as_bytes(), 0)?;
         self.unsynced.set(self.unsynced.get() + 1);
+        // Not each time: a sync more for every group would cost as much as the group. What a
+        // power cut takes of the notes makes the check weaker, and no write less durable.
         if self.unsynced.get() >= NOTES_A_SYNC {
             self.file.sync_data()?;
             self.unsynced.set(0);

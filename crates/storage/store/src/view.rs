@@ -31,6 +31,7 @@ pub(super) type Before = BTreeMap<Vec<u8>, Option<IVec>>;
 
 const PAUSE: Duration = Duration::from_millis(1);
 /// How long readers may still have the database that is to be closed.
+// The old handle has to be the last one: sled closes its file when that is dropped.
 const READERS: u32 = 1000;
 /// Tasks that may wait at once for a database that is opened again: each takes a thread.
 pub(super) const MAX_WAITING_TASKS: usize = 64;

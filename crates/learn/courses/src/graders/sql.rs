@@ -27,6 +27,8 @@ impl Graders {
             return Err(Stuck("The exercise is graded in another way".to_owned()));
         };
         let reference = || self.tables(&grading.reference, *may_write, cases);
+        // Computed once, in a sandbox that has no learner's code: the solution never meets
+        // what it is held against.
         let expected = grading.expected.get_or_try_init(reference).await?;
         let Expected::Tables(tables) = &**expected else {
             return Err(Stuck("The exercise is graded in another way".to_owned()));

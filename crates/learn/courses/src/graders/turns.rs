@@ -117,6 +117,8 @@ impl Turns {
     pub(super) async fn of(&self, learner: &str, is_computed: bool) -> Result<Turn, Busy> {
         let (place, turn) = self.place(learner)?;
         let until = Instant::now() + PATIENCE;
+        // The learner's own turn first, then a processor: who waits for themselves holds none
+        // that others could use.
         let own = timeout_at(until, turn.acquire_owned()).await;
         let own = own.ok().and_then(Result::ok).ok_or(Busy::Learner)?;
         let processor = if is_computed {

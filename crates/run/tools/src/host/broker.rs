@@ -204,6 +204,7 @@ impl Broker {
             asked: now,
         };
         self.workers.insert(no, worker);
+        // Calls may wait for just these methods.
         self.feed(no);
         Ok((no, notify))
     }
@@ -222,6 +223,7 @@ impl Broker {
         let Some(route) = self.route(&skill, &method) else {
             return Err(nobody(&skill, &method));
         };
+        // What a worker sends names its call by this id, so no two in work may share one.
         if self.ids.contains_key(&invocation.id) {
             let message = format!("A call `{}` is in work already", invocation.id);
             return Err(ToolError::new(ToolErrorKind::Failed, message));
