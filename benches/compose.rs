@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use composition::{
-    Asked, Composition, Error, Library, Member, SetQuery, ToolPolicy, compose, resolve,
+    Composition, Error, Library, Member, RequestedSkill, SetQuery, ToolPolicy, compose, resolve,
 };
 use contract::v1;
 use jiff::Timestamp;
@@ -253,7 +253,7 @@ impl Library for Books {
 fn resolving() {
     let books = Books::new();
     let first = id("s0000");
-    let asked = [Asked {
+    let asked = [RequestedSkill {
         numbers: vec![books.active(&first).expect("a version")],
         name: "s0000".into(),
         text: "s0000".to_owned(),

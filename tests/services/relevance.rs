@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use embed::{Both, Embedder, Table, Transformer};
+use embed::{CombinedEmbedder, Embedder, Table, Transformer};
 use executor::Stop;
 use model::{SkillId, SystemClock};
 use registry::{Bundle, Registry};
@@ -430,8 +430,9 @@ async fn words_and_meaning_together_find_more_than_either_and_more_than_full_tex
     let (model, with_model) = match transformer() {
         None => (None, None),
         Some(model) => {
-            let both: Arc<dyn Embedder> =
-                Arc::new(Both::new(Arc::clone(&table), Arc::clone(&model), 0.6).expect("both"));
+            let both: Arc<dyn Embedder> = Arc::new(
+                CombinedEmbedder::new(Arc::clone(&table), Arc::clone(&model), 0.6).expect("both"),
+            );
             let indexed = indexed(&registry, directory.path().join("both"), both).await;
             (Some(model), Some(indexed))
         }

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 /// Bytes of an input.
-const LONGEST: usize = 64 * 1024;
+const MAX_INPUT_BYTES: usize = 64 * 1024;
 /// Changes of changes, before it goes on from a seed again.
-const GENERATIONS: usize = 32;
+const MAX_GENERATIONS: usize = 32;
 
 /// Pseudo-random numbers: xorshift, the same for the same seed.
 struct Random(u64);
@@ -87,7 +87,7 @@ pub fn fuzz(target: &str, words: &[&str], run: impl Fn(&[u8])) {
     let mut random = Random(number("REPERTOIRE_FUZZ_SEED", 1).max(1) << 16 | 0x5EED);
     while Instant::now() < end {
         let mut input = random.one_of(&seeds).clone();
-        for _ in 0..random.below(GENERATIONS) {
+        for _ in 0..random.below(MAX_GENERATIONS) {
             change(&mut input, &mut random, &seeds, words);
             tried(&input);
         }
@@ -172,7 +172,7 @@ fn change(input: &mut Vec<u8>, random: &mut Random, seeds: &[Vec<u8>], words: &[
         _ if !words.is_empty() => insert(input, at, random.one_of(words).as_bytes()),
         _ => {}
     }
-    input.truncate(LONGEST);
+    input.truncate(MAX_INPUT_BYTES);
 }
 
 fn insert(input: &mut Vec<u8>, at: usize, bytes: &[u8]) {

@@ -9,13 +9,13 @@ use serde_json::json;
 
 use super::connect::Client;
 use super::folder;
-use super::folder::{Claim, Draft, Ids, NewError, Told};
+use super::folder::{Claim, Draft, Ids, NewError, ReportedProblems};
 use super::import::{receive, request};
 use super::outcome::{Outcome, problems_json, report_checked};
 use super::output::{Done, FAINT, Failed, GOOD, Output, note};
 use super::skill_args::Home;
 use contract::v1;
-use local::Saves;
+use local::FolderWatcher;
 use model::Code;
 
 const DEV_HELP: &str = "\
@@ -98,8 +98,8 @@ pub(super) async fn dev(client: Option<&Client>, options: Dev, output: &Output) 
         home,
         strict,
     } = options;
-    let mut saves = Saves::new(&folder);
-    let mut told = Told::default();
+    let mut saves = FolderWatcher::new(&folder);
+    let mut told = ReportedProblems::default();
     note(&format!(
         "{FAINT}{} is looked at whenever it is saved; Ctrl-C ends it{FAINT:#}",
         folder.display()

@@ -61,7 +61,7 @@ pub(super) struct ListBlocked {
 }
 
 /// How similar texts are of which one is a copy of the other.
-const COPY: f64 = 0.9;
+const COPY_MIN_SIMILARITY: f64 = 0.9;
 
 const BLOCKED: List<v1::BlockedSkill> = List::new(&[
     ("skill", |entry| entry.skill_id.clone()),
@@ -132,7 +132,7 @@ async fn copies(client: &Client, id: &str, output: &Output) -> Done {
     client.index().await;
     let request = v1::ListSimilarSkillsRequest {
         skill_id: id.to_owned(),
-        min_similarity: Some(COPY),
+        min_similarity: Some(COPY_MIN_SIMILARITY),
         limit: None,
     };
     // Blocked it is; what lists copies may not be there yet.

@@ -11,7 +11,7 @@ use ::checks::called_by;
 use contract::v1;
 
 /// Exits where skills do not go together, do not fit, or are not as they should be.
-const NOT_SO: u8 = 3;
+const FAILED_CHECK_EXIT_CODE: u8 = 3;
 
 #[derive(Debug, Args)]
 pub(super) struct Conflicts {
@@ -107,7 +107,7 @@ pub(super) async fn conflicts(client: &Client, options: Conflicts, output: &Outp
     let blocking = v1::ConflictSeverity::Blocking;
     let mut conflicts = answer.conflicts.iter();
     let is_free = conflicts.all(|conflict| conflict.severity() != blocking);
-    Ok(exit(is_free, NOT_SO))
+    Ok(exit(is_free, FAILED_CHECK_EXIT_CODE))
 }
 
 pub(super) async fn budget(client: &Client, options: Budget, output: &Output) -> Exit {
@@ -133,7 +133,7 @@ pub(super) async fn budget(client: &Client, options: Budget, output: &Output) ->
     for sentence in &answer.recommendations {
         output.line(sentence)?;
     }
-    Ok(exit(answer.fits_budget, NOT_SO))
+    Ok(exit(answer.fits_budget, FAILED_CHECK_EXIT_CODE))
 }
 
 /// The message of a hook: `prompt` of its JSON, else the text as it is.
@@ -217,7 +217,7 @@ pub(super) async fn activation(client: &Client, options: Activation, output: &Ou
         report.utilization_percent
     ))?;
     let is_sound = answer.issues.iter().all(|issue| issue.severity() != error);
-    Ok(exit(is_sound, NOT_SO))
+    Ok(exit(is_sound, FAILED_CHECK_EXIT_CODE))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::output::{Exit, Failed, GOOD, List, Output, counted};
 use super::serve::Serve;
 use config_file::{Mistake, Setting, without_user};
 use model::Code;
-use server::{Config, ConfigError, look};
+use server::{Config, ConfigError, check_settings};
 
 #[derive(Debug, Args)]
 pub(super) struct ConfigCommand {
@@ -69,7 +69,7 @@ pub(super) fn config(global: &Global, command: ConfigCommand, output: &Output) -
     }
     let mut settings = settings(global, &config);
     let (filter, _, otlp) = serve.apply(&mut settings, &config);
-    let mistakes = look(&settings, &filter, otlp.as_ref());
+    let mistakes = check_settings(&settings, &filter, otlp.as_ref());
     let path = file.map(|file| file.display().to_string());
     if !mistakes.is_empty() {
         let place = |(key, message): (String, String)| Mistake {

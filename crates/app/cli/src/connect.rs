@@ -34,8 +34,8 @@ use server::{Config, Domain, Settings, StartError, Window, connect_local};
 use store::{Holder, OpenError};
 
 /// How long a command waits for another one to be done with the data directory.
-const PATIENCE: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(10);
+const DIRECTORY_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The services, wherever they are.
 pub(super) struct Client {
@@ -164,7 +164,7 @@ fn unanswered(error: &tonic::transport::Error, first: Option<&str>) -> Transport
 /// Has a server leave that a window started and that nobody uses any more: it would stay for
 /// a while, for whoever comes next, and what needs the directory for itself is next.
 pub(super) async fn vacate(settings: &Settings) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + DIRECTORY_LOCK_TIMEOUT;
     while store::holder(&settings.data).is_ok_and(|holder| holder != Holder::None)
         && Instant::now() < until
     {
@@ -181,7 +181,7 @@ pub(super) async fn vacate(settings: &Settings) {
                 let _left = admin.leave(LeaveRequest {}).await;
             }
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(LOCK_RETRY_INTERVAL).await;
     }
 }
 
@@ -311,7 +311,7 @@ pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, 
         return Ok(client);
     }
     let settings = settings(global, config);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + DIRECTORY_LOCK_TIMEOUT;
     loop {
         if let Some(channel) = connect_local(&settings.data).await {
             return Ok(transport(channel, HeaderMap::new(), None).into());

@@ -19,7 +19,7 @@ use super::outcome::{
     LeftOut, Outcome, problems_json, report_checked, report_published, summarize,
 };
 use super::output::{self, Exit, FAINT, Failed, List, Output, exit, json_of, note};
-use super::scan::LOOK;
+use super::scan::REVIEW_EXIT_CODE;
 use super::skill_args::Home;
 use contract::v1;
 use contract::v1::publish_skills_response::Result as Item;
@@ -27,7 +27,7 @@ use model::{Code, Problem, SkillId};
 use registry::Bundle;
 
 /// Skills read ahead of the server.
-const AHEAD: usize = 8;
+const READ_AHEAD_CONCURRENCY: usize = 8;
 
 #[derive(Debug, Args)]
 pub(super) struct Import {
@@ -229,7 +229,7 @@ pub(super) async fn import(client: &Client, options: Import, output: &Output) ->
         paths.extend(found);
     }
     let bar = output::bar(paths.len() as u64, "importing");
-    let (items, stream) = mpsc::channel(AHEAD);
+    let (items, stream) = mpsc::channel(READ_AHEAD_CONCURRENCY);
     let sent = Arc::new(Mutex::new(VecDeque::new()));
     let mut reader = FolderReader {
         ids: Ids::new(options.home.named()),
@@ -332,7 +332,7 @@ pub(super) async fn publish(client: &Client, options: Publish, output: &Output) 
         output.line("this is what a publish would come to now; nothing is stored")?;
     }
     let is_held = published.version.as_ref().is_some_and(|v| v.held);
-    Ok(exit(!is_held, LOOK))
+    Ok(exit(!is_held, REVIEW_EXIT_CODE))
 }
 
 /// A folder that was looked at.

@@ -11,13 +11,13 @@ use super::output::{self, BAD, Exit, FAINT, Failed, GOOD, Output, WARN, note};
 use super::served::Served;
 use ::install::Method;
 use model::SystemClock;
-use provision::{Concern, Provision, Targets, Told, Tone, Wish};
+use provision::{CommandReport, Concern, Provision, Targets, Tone, Wish};
 
 /// How long it waits for another process that installs to the same folder.
-const PATIENCE: Duration = Duration::from_secs(30);
+const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Exits where a skill is not to be used, and where a person should look at one.
-const REFUSE: u8 = 3;
-const LOOK: u8 = 4;
+const BLOCKED_EXIT_CODE: u8 = 3;
+const REVIEW_EXIT_CODE: u8 = 4;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -169,7 +169,7 @@ async fn with<T>(
         source: &Served(client),
         targets: &targets,
         clock: &SystemClock,
-        until: Instant::now() + PATIENCE,
+        until: Instant::now() + FOLDER_LOCK_TIMEOUT,
         fetched: &|| bar.inc(1),
     };
     let answer = call(&provision).await;
@@ -178,7 +178,7 @@ async fn with<T>(
 }
 
 /// Prints what a command is told.
-fn show(told: &Told, output: &Output) -> Exit {
+fn show(told: &CommandReport, output: &Output) -> Exit {
     for text in &told.notes {
         note(&format!("{WARN}warning:{WARN:#} {text}"));
     }
@@ -194,8 +194,8 @@ fn show(told: &Told, output: &Output) -> Exit {
     }
     Ok(match told.concern {
         Concern::None => ExitCode::SUCCESS,
-        Concern::Look => ExitCode::from(LOOK),
-        Concern::Refuse => ExitCode::from(REFUSE),
+        Concern::Look => ExitCode::from(REVIEW_EXIT_CODE),
+        Concern::Refuse => ExitCode::from(BLOCKED_EXIT_CODE),
     })
 }
 
@@ -205,7 +205,10 @@ pub(super) fn installed(options: Installed, output: &Output) -> Exit {
 }
 
 pub(super) fn uninstall(options: Uninstall, output: &Output) -> Exit {
-    let (targets, until) = (targets(options.place)?, Instant::now() + PATIENCE);
+    let (targets, until) = (
+        targets(options.place)?,
+        Instant::now() + FOLDER_LOCK_TIMEOUT,
+    );
     let (data, force) = (options.remove_data, options.force);
     let give_up = || Instant::now() >= until;
     let removed = options.skills.iter();

@@ -22,7 +22,7 @@ use store::AtomicFile;
 const LIST: &str = "skills.json";
 /// Where a skill is written before it is put into its place. No id begins with a dot.
 const WORK: &str = ".writing";
-const PAGE: i32 = 500;
+const SKILLS_PER_PAGE: i32 = 500;
 /// Who commits: the same everywhere, so that the same skills make the same commit.
 const AUTHOR: &str = "Repertoire";
 const EMAIL: &str = "repertoire@localhost";
@@ -94,7 +94,7 @@ fn earlier(folder: &Path) -> Result<List, Failed> {
 async fn wanted(client: &Client, namespace: &str) -> Result<Vec<Entry>, Failed> {
     let (source, author) = namespace.split_once('/').unwrap_or((namespace, ""));
     let mut request = v1::ListSkillsRequest {
-        page_size: PAGE,
+        page_size: SKILLS_PER_PAGE,
         source: source.to_owned(),
         author: author.to_owned(),
         ..Default::default()

@@ -7,7 +7,7 @@ use super::output::{Done, FAINT, GOOD, List, Output, counted, time};
 use contract::v1;
 
 /// Namespaces that are asked for at once.
-const PAGE: i32 = 1000;
+const NAMESPACES_PER_PAGE: i32 = 1000;
 
 const NAMESPACE_EXAMPLES: &str = "\
 Examples:
@@ -108,7 +108,7 @@ async fn list(client: &Client, output: &Output) -> Done {
     let mut all = v1::ListNamespacesResponse::default();
     pages(async |page_token| {
         let request = v1::ListNamespacesRequest {
-            page_size: PAGE,
+            page_size: NAMESPACES_PER_PAGE,
             page_token,
         };
         let page = client.access().list_namespaces(request).await?.into_inner();

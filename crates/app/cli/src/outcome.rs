@@ -12,7 +12,7 @@ use contract::v1;
 use model::{Code, Problem, Severity};
 
 /// Files that are shown of those that were left out.
-const SHOWN: usize = 20;
+const MAX_SHOWN_FILES: usize = 20;
 /// What stayed on the machine, with the reason.
 pub(super) type LeftOut = Vec<(PathBuf, String)>;
 
@@ -344,11 +344,11 @@ pub(super) fn review_hint() -> String {
 
 /// Says what stayed on the machine.
 fn report_left_out(left_out: &LeftOut, output: &Output) -> Done {
-    for (path, why) in left_out.iter().take(SHOWN) {
+    for (path, why) in left_out.iter().take(MAX_SHOWN_FILES) {
         output.line(&format!("{FAINT}{}: {why}{FAINT:#}", path.display()))?;
     }
-    if left_out.len() > SHOWN {
-        let more = left_out.len() - SHOWN;
+    if left_out.len() > MAX_SHOWN_FILES {
+        let more = left_out.len() - MAX_SHOWN_FILES;
         output.line(&format!(
             "{FAINT}and {more} more were left out; --json lists them{FAINT:#}"
         ))?;

@@ -17,8 +17,8 @@ use trust::{Finding, Severity, Verdict};
 
 /// Exits where nobody should use a skill, and where a person should look at one. 2 is a
 /// command line that is wrong.
-const REFUSE: u8 = 3;
-pub(super) const LOOK: u8 = 4;
+const BLOCKED_EXIT_CODE: u8 = 3;
+pub(super) const REVIEW_EXIT_CODE: u8 = 4;
 const SCAN_HELP: &str = "\
 Example:
   repertoire scan ~/.claude/skills
@@ -108,7 +108,7 @@ pub(super) fn scan(options: &Scan, output: &Output) -> Exit {
     }
     Ok(match worst {
         Verdict::Passed => ExitCode::SUCCESS,
-        Verdict::Warning => ExitCode::from(LOOK),
-        Verdict::Failed => ExitCode::from(REFUSE),
+        Verdict::Warning => ExitCode::from(REVIEW_EXIT_CODE),
+        Verdict::Failed => ExitCode::from(BLOCKED_EXIT_CODE),
     })
 }

@@ -13,9 +13,9 @@ use contract::v1;
 use model::{Code, printable};
 
 /// Files that are sent of a codebase, at most.
-const FILES: usize = 5_000;
+const MAX_FILES: usize = 5_000;
 /// How long a codebase is walked.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WALK_TIMEOUT: Duration = Duration::from_secs(30);
 
 const SEARCH_EXAMPLES: &str = "\
 Examples:
@@ -282,7 +282,7 @@ fn reason(why: &v1::SearchMatch) -> String {
 
 /// The files of a codebase of this machine that say something of it.
 fn files(folder: &Path, options: &ScanOptions) -> Result<Vec<v1::CodebaseFile>, Failed> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + WALK_TIMEOUT;
     let stop = || Instant::now() >= end;
     let inventory = ::codebase::walk(folder, options, &stop)
         .map_err(|error| Failed::file(error).hint("name the folder of a codebase"))?;
@@ -295,12 +295,12 @@ fn files(folder: &Path, options: &ScanOptions) -> Result<Vec<v1::CodebaseFile>, 
         .collect();
     // Those with a text first: they say most.
     files.sort_by_key(|file| file.content.is_none());
-    if files.len() > FILES {
+    if files.len() > MAX_FILES {
         note(&format!(
-            "{WARN}{} files are left out: {FILES} are looked at{WARN:#}",
-            files.len() - FILES
+            "{WARN}{} files are left out: {MAX_FILES} are looked at{WARN:#}",
+            files.len() - MAX_FILES
         ));
-        files.truncate(FILES);
+        files.truncate(MAX_FILES);
     }
     if files.is_empty() {
         return Err(Failed::new(

@@ -25,7 +25,7 @@ use server::{
 use store::OpenError;
 
 /// How long a server that was asked to leave may take.
-const PATIENCE: Duration = Duration::from_secs(15);
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Args)]
 pub(super) struct Serve {
@@ -190,7 +190,7 @@ async fn start(
     telemetry: &Telemetry,
     announce: &(dyn Fn(&str) -> std::io::Result<()> + Sync),
 ) -> Result<Server, StartError> {
-    let (until, mut asked) = (Instant::now() + PATIENCE, false);
+    let (until, mut asked) = (Instant::now() + STOP_TIMEOUT, false);
     loop {
         match Server::start(settings.clone(), telemetry, announce).await {
             Err(StartError::Open(OpenError::InUse { path, process })) => {

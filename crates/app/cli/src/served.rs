@@ -4,7 +4,7 @@ use super::connect::Client;
 use super::output::Failed;
 use contract::{status, v1};
 use model::{Code, Failure, SkillId, VersionNumber};
-use provision::{Archive, Known, Pin, Source};
+use provision::{Archive, Pin, PublishedVersion, Source};
 
 /// Bytes that an archive may have.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -112,7 +112,7 @@ impl Source for Served<'_> {
         Ok(Archive { semantic, bytes })
     }
 
-    async fn known(&self, id: &SkillId, number: VersionNumber) -> Result<Known, Failed> {
+    async fn known(&self, id: &SkillId, number: VersionNumber) -> Result<PublishedVersion, Failed> {
         let request = v1::GetVersionRequest {
             skill_id: id.to_string(),
             version_number: number.get(),
@@ -123,7 +123,7 @@ impl Source for Served<'_> {
             .version
             .and_then(|version| version.info)
             .unwrap_or_default();
-        Ok(Known {
+        Ok(PublishedVersion {
             digest: info.digest.parse().map_err(odd)?,
             yanked: info.yanked.then_some(info.yank_reason),
         })

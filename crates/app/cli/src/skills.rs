@@ -10,7 +10,7 @@ use super::review;
 use super::skill_args::{LocationName, OfVersion, version};
 use contract::v1;
 
-const PAGE: i32 = 500;
+const SKILLS_PER_PAGE: i32 = 500;
 
 #[derive(Debug, Args)]
 pub(super) struct ListSkills {
@@ -87,7 +87,9 @@ pub(super) async fn list(client: &Client, options: ListSkills, output: &Output) 
         Some(LocationName::Global) => v1::Location::Global,
     };
     let mut request = v1::ListSkillsRequest {
-        page_size: i32::try_from(limit).unwrap_or(PAGE).clamp(1, PAGE),
+        page_size: i32::try_from(limit)
+            .unwrap_or(SKILLS_PER_PAGE)
+            .clamp(1, SKILLS_PER_PAGE),
         source: options.source.unwrap_or_default(),
         author: options.author.unwrap_or_default(),
         category: options.category.unwrap_or_default(),

@@ -22,7 +22,7 @@ Examples:
 Exits with 3 where a source could not be synced.";
 
 /// A source could not be synced.
-const FAILED: u8 = 3;
+const FAILED_EXIT_CODE: u8 = 3;
 
 #[derive(Debug, Args)]
 #[command(after_help = SYNC_EXAMPLES)]
@@ -107,7 +107,10 @@ pub(super) async fn sync(client: &Client, options: Sync, output: &Output) -> Exi
     for result in &ended.sources_synced {
         told(result, output)?;
     }
-    Ok(exit(ended.status() == v1::SyncEnding::Success, FAILED))
+    Ok(exit(
+        ended.status() == v1::SyncEnding::Success,
+        FAILED_EXIT_CODE,
+    ))
 }
 
 /// Follows a sync to its end, with a bar on a terminal.

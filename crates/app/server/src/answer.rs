@@ -1,6 +1,6 @@
 //! The body of an answer, and what it holds until its reader has taken it.
 //!
-//! * What is longer than a [`PIECE`] goes out piece by piece, so that HTTP/2 keeps no
+//! * What is longer than a [`FRAME_BYTES`] goes out piece by piece, so that HTTP/2 keeps no
 //!   more than one of an answer that is not read.
 //! * What waits for its reader is booked: the permit of a call is free as soon as its
 //!   answer is made, however long its reader takes.
@@ -25,15 +25,15 @@ use audit::Call;
 use connection::{Polled, note_polled};
 use contract::{outcome, status};
 use model::{Code, Failure};
-use tokens::Ended;
+use tokens::TokenExpiry;
 
 /// Bytes that go out at once: a frame of HTTP/2.
-const PIECE: usize = 16 * 1024;
+const FRAME_BYTES: usize = 16 * 1024;
 /// A message of a stream up to which the stream's permit covers it.
-const COVERED: usize = 128 * 1024;
+const MAX_COVERED_BYTES: usize = 128 * 1024;
 /// An answer that needs no memory: its stream alone costs as much. Who asks whether the
 /// server is well is told so however full it is.
-const FREE: usize = 1024;
+const MAX_FREE_BYTES: usize = 1024;
 
 /// Beside an answer: its bytes are booked, whatever they go through next.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,7 @@ pub(super) struct AnswerBody {
     guard: Option<Guard>,
     logged: Option<Box<LoggedCall>>,
     /// When the token of the caller ends, where no call below sees to that.
-    token_end: Option<Ended>,
+    token_end: Option<TokenExpiry>,
 }
 
 /// What a call keeps until its last byte.
@@ -64,7 +64,7 @@ pub(super) struct Guard {
     pub(super) deadline: Option<Pin<Box<Sleep>>>,
     pub(super) stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     /// When the token of the caller ends, before the stream does.
-    pub(super) token_end: Option<Ended>,
+    pub(super) token_end: Option<TokenExpiry>,
     pub(super) span: Span,
     pub(super) record: Option<CountedCall>,
     /// What the audit trail says of it.
@@ -109,7 +109,7 @@ impl AnswerBody {
         let (Some(reader), bytes) = (&self.reader, self.rest.len()) else {
             return Ok(());
         };
-        if bytes > FREE {
+        if bytes > MAX_FREE_BYTES {
             self.memory = Some(reader.reserve(kib(bytes)).await?);
         }
         Ok(())
@@ -125,7 +125,7 @@ impl AnswerBody {
             return Ok(());
         };
         let bytes = usize::try_from(length).unwrap_or(usize::MAX);
-        if bytes > FREE {
+        if bytes > MAX_FREE_BYTES {
             self.memory = Some(match reader.try_take(Resource::Calls, 1) {
                 Ok(_permit) => reader.reserve(kib(bytes)).await?,
                 Err(_full) => reader.try_reserve(kib(bytes))?,
@@ -154,7 +154,7 @@ impl AnswerBody {
 
     /// The next piece of what is there.
     fn piece(&mut self) -> Frame<Bytes> {
-        let piece = self.rest.split_to(PIECE.min(self.rest.len()));
+        let piece = self.rest.split_to(FRAME_BYTES.min(self.rest.len()));
         Frame::data(piece)
     }
 
@@ -216,10 +216,10 @@ impl AnswerBody {
             Ok(data) => data,
             Err(other) => return Poll::Ready(Some(Ok(other))),
         };
-        if data.len() <= PIECE {
+        if data.len() <= FRAME_BYTES {
             return Poll::Ready(Some(Ok(Frame::data(data))));
         }
-        if data.len() > COVERED
+        if data.len() > MAX_COVERED_BYTES
             && let Err(full) = self.book_now(data.len())
         {
             // Its headers are out: all that is left is to break it off.
@@ -255,7 +255,7 @@ pub(super) async fn to_peer(
 /// Has an answer break off when the token of its caller ends.
 pub(super) fn until(
     mut answer: Response<AnswerBody>,
-    token_end: Option<Ended>,
+    token_end: Option<TokenExpiry>,
 ) -> Response<AnswerBody> {
     answer.body_mut().token_end = token_end;
     answer
@@ -375,9 +375,9 @@ mod tests {
         let admission = Admission::new(AMOUNTS, 100, Pace::default());
         let peer = admission.peer([10, 0, 0, 1].into());
         let _all = peer.try_take(Resource::Answers, 100).expect("all there is");
-        let mut booked = answer(FREE + 1);
+        let mut booked = answer(MAX_FREE_BYTES + 1);
         booked.extensions_mut().insert(Booked);
-        for answer in [answer(FREE), booked] {
+        for answer in [answer(MAX_FREE_BYTES), booked] {
             let sent = to_peer(answer, &peer, refused).now_or_never();
             assert_eq!(sent.expect("at once").status(), http::StatusCode::OK);
         }
@@ -388,7 +388,7 @@ mod tests {
         let admission = Admission::new(AMOUNTS, 100, Pace::default());
         let peer = admission.peer([10, 0, 0, 1].into());
         let all = peer.try_take(Resource::Answers, 100).expect("all there is");
-        let send = || Box::pin(to_peer(answer(FREE + 1), &peer, refused));
+        let send = || Box::pin(to_peer(answer(MAX_FREE_BYTES + 1), &peer, refused));
         let mut waiting = [send(), send()];
         for sending in &mut waiting {
             assert!(sending.now_or_never().is_none());

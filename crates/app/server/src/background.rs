@@ -15,8 +15,8 @@ use tower::Layer as _;
 use super::calls::CallLayer;
 use super::local::LocalSocket;
 use super::{
-    Domain, GRACE, Others, Settings, StartError, Telemetry, WORKERS_GRACE, admin, health, keep,
-    metrics, services, supporting, unknown,
+    CALLS_STOP_TIMEOUT, Domain, ServerVitals, Settings, StartError, Telemetry,
+    WORKERS_STOP_TIMEOUT, admin, health, keep, metrics, services, supporting, unknown,
 };
 use access_log::AccessLog;
 use grpc::admin::Kind;
@@ -62,7 +62,7 @@ impl Background {
             telemetry.exports(),
         );
         let access = Arc::new(AccessLog::new(settings.access));
-        let beside = Others::new(&domain, settings.data.clone(), access, None);
+        let beside = ServerVitals::new(&domain, settings.data.clone(), access, None);
         let measuring = telemetry.measure(metrics::reader(calls.clone(), &domain, beside));
         let kind = Kind::Background {
             leave: stop.clone(),
@@ -72,13 +72,13 @@ impl Background {
         let routes = calls.layer(routes.merge(admin).fallback(unknown));
         let connected = socket.connections();
         let linger = Duration::from_secs(settings.limits.linger_seconds);
-        let serving = socket.serve(routes, stop.clone(), GRACE, Some(linger));
+        let serving = socket.serve(routes, stop.clone(), CALLS_STOP_TIMEOUT, Some(linger));
         let (counting, keeping) = keep(&domain, &stop);
         let (stopped, host) = (stop.clone(), domain.host().clone());
         let running = tokio::spawn(async move {
             let stopping = async {
                 stopped.cancelled().await;
-                host.stop(WORKERS_GRACE);
+                host.stop(WORKERS_STOP_TIMEOUT);
             };
             let serving = async {
                 serving.await;

@@ -40,7 +40,7 @@ use tracing::{Instrument as _, Span};
 
 use super::MAX_MESSAGE_BYTES;
 use super::answer::{AnswerBody, Booked, Guard};
-use super::beside::{metered, other};
+use super::fallback::{metered, other};
 use super::in_process::transport;
 use super::limits::{Limits, Times};
 use super::metrics::{CountedCall, Metrics};

@@ -17,7 +17,7 @@ use super::tools::ToolsConfig;
 use super::trust::TrustConfig;
 use access_log::{AccessConfig, AccessMode};
 use audit::AuditConfig;
-use config_file::{Document, Mistake, Places, Read, Setting, told};
+use config_file::{Document, Mistake, Read, Setting, SettingLocations, told};
 use model::Digest;
 use namespaces::NamespacesConfig;
 use origins::WebConfig;
@@ -84,7 +84,7 @@ pub struct Config {
     pub sync: SyncConfig,
     /// Where each of these is in the file.
     #[serde(skip)]
-    pub places: Places,
+    pub places: SettingLocations,
     /// The digest of the file.
     #[serde(skip)]
     pub digest: Option<Digest>,
@@ -217,7 +217,7 @@ impl Config {
         };
         let document = Document::parse(text).map_err(|mistake| wrong(vec![mistake]))?;
         let mut read = document.read::<Self>(bounds).map_err(wrong)?;
-        read.value.places = Places::new(path, &document);
+        read.value.places = SettingLocations::new(path, &document);
         read.value.digest = Some(Digest::of(text.as_bytes()));
         Ok((document, read))
     }
@@ -301,7 +301,7 @@ pub struct Settings {
     /// How these are synced.
     pub sync: SyncConfig,
     /// Where each of these is in the config file.
-    pub places: Places,
+    pub places: SettingLocations,
     /// How long the audit trail is kept.
     pub audit: AuditConfig,
     /// The digest of the config file.

@@ -33,7 +33,7 @@ use store::Store;
 use tokens::{SignIn, Tokens};
 
 /// How long work may take to end when it is told to stop.
-const WORK_GRACE: Duration = Duration::from_millis(500);
+const WORK_STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The domain over an open data directory, without a listener.
 #[derive(Debug, Clone)]
@@ -285,13 +285,13 @@ impl Domain {
 
     /// Ends work that runs, writes what waits, and closes the data directory.
     pub async fn close(&self) {
-        if tokio::time::timeout(WORK_GRACE, self.engine.close())
+        if tokio::time::timeout(WORK_STOP_TIMEOUT, self.engine.close())
             .await
             .is_err()
         {
             tracing::warn!("a sync did not stop when it was told to");
         }
-        let running = self.registry.executor().stop(WORK_GRACE).await;
+        let running = self.registry.executor().stop(WORK_STOP_TIMEOUT).await;
         if running > 0 {
             tracing::warn!(running, "work did not stop when it was told to");
         }

@@ -31,7 +31,7 @@ use registry::Registry;
 use store::Store;
 
 /// How soon paths are tried again whose grader was not there.
-const RETRY: Duration = Duration::from_secs(5);
+const GRADER_RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// Files of a path's folder, and bytes of all of them.
 const MAX_FILES: usize = 4_096;
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
@@ -246,7 +246,7 @@ pub async fn check(found: &mut [FoundPath], graders: &Graders) {
 pub(super) async fn admit_all(learning: &Learning, config: &LearningConfig) {
     let mut again = false;
     while admit(learning, config, again).await {
-        tokio::time::sleep(RETRY).await;
+        tokio::time::sleep(GRADER_RETRY_INTERVAL).await;
         again = true;
     }
 }

@@ -26,11 +26,12 @@
 
 mod answer;
 mod background;
-mod beside;
 mod bundled;
 mod calls;
 mod config;
+mod config_check;
 mod domain;
+mod fallback;
 mod features;
 mod guard;
 mod health;
@@ -44,7 +45,6 @@ mod learning_config;
 mod limits;
 mod listen;
 mod local;
-mod look;
 mod mcp;
 mod metrics;
 mod protocol;
@@ -85,12 +85,12 @@ pub use ::telemetry::{LogFile, LogFormat, Otlp, Telemetry};
 pub use background::Background;
 pub use bundled::bundled_skills;
 pub use config::{Config, ConfigError, LOG, Settings, default_data_directory, listen_address};
+pub use config_check::check_settings;
 pub use domain::Domain;
 pub use features::{Feature, listed as features, require, version};
 pub use guard::guard;
 pub use learning_config::LearningConfig;
 pub use limits::Limits;
-pub use look::look;
 pub use reload::{ConfigFile, Reread};
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
 pub use sources::{SourceConfig, SourceTrust, SourcesError, SyncConfig};
@@ -116,17 +116,17 @@ use local::LocalSocket;
 use model::{Clock as _, SystemClock};
 use protocol::Protocols;
 use registry::Registry;
-use vitals::Others;
+use vitals::ServerVitals;
 
 /// How often counts of use are written.
 const USAGE_INTERVAL: Duration = Duration::from_secs(5);
 /// How soon sessions and records of calls are written.
 const SESSION_INTERVAL: Duration = Duration::from_millis(25);
 /// How long calls in work may take when the server stops.
-const GRACE: Duration = Duration::from_secs(4);
+const CALLS_STOP_TIMEOUT: Duration = Duration::from_secs(4);
 /// How long workers may take to answer the calls they have then: less, so that their
 /// answers still reach the callers.
-const WORKERS_GRACE: Duration = Duration::from_secs(3);
+const WORKERS_STOP_TIMEOUT: Duration = Duration::from_secs(3);
 /// The largest message a client may send: a skill of 16 MiB with its paths.
 const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
 
@@ -183,7 +183,7 @@ impl Server {
         let mode = domain.registry().mode();
         let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
         let access = Arc::new(AccessLog::new(settings.access));
-        let beside = Others::new(&domain, settings.data.clone(), access.clone(), tls.clone());
+        let beside = ServerVitals::new(&domain, settings.data.clone(), access.clone(), tls.clone());
         let metrics = metrics::reader(front.clone(), &domain, beside);
         let hooks = rest::hooks(domain.engine.clone());
         let http = rest::router(&gateway, stop.clone(), takes_writes)?
@@ -239,10 +239,10 @@ impl Server {
                     admission,
                     settings.limits,
                     stop.clone(),
-                    GRACE,
+                    CALLS_STOP_TIMEOUT,
                     async move {
                         stop.cancelled().await;
-                        host.stop(WORKERS_GRACE);
+                        host.stop(WORKERS_STOP_TIMEOUT);
                         let _stopped = health.await;
                     },
                 )
@@ -287,7 +287,7 @@ fn serve_locally(
     let local = socket.map(|socket| {
         let admin = admin(data, domain, &socket, Kind::Serve { url });
         let routes = front.layer(routes.merge(admin).fallback(unknown));
-        tokio::spawn(socket.serve(routes, stop.clone(), GRACE, None))
+        tokio::spawn(socket.serve(routes, stop.clone(), CALLS_STOP_TIMEOUT, None))
     });
     if let Err(error) = &local {
         tracing::warn!(%error, "the local socket cannot be made; commands need --server");

@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 use super::limits::Limits;
 use super::protocol::{ProtocolRouter, Protocols};
 use admission::{Admission, Full, Resource};
-use connection::{Coalesce, Socket, Watched, served_until};
+use connection::{Coalesce, Socket, WatchedExecutor, served_until};
 use tls::{ClientCertificate, Secured, Tls};
 
 /// Bytes of a request's headers.
@@ -31,11 +31,11 @@ const MAX_PENDING_RESETS: usize = 32;
 /// for a skill that is being written) leaves its window full; so that it neither stops
 /// the other streams of its connection, nor has more small frames unread than HTTP/2's
 /// bound on them allows, a stream has little of what a connection has.
-const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
+const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+const CONNECTION_WINDOW_BYTES: u32 = 8 * 1024 * 1024;
 
-fn builder(limits: &Limits) -> Builder<Watched> {
-    let mut builder = Builder::new(Watched(limits.read_time()));
+fn builder(limits: &Limits) -> Builder<WatchedExecutor> {
+    let mut builder = Builder::new(WatchedExecutor(limits.read_time()));
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -50,8 +50,8 @@ fn builder(limits: &Limits) -> Builder<Watched> {
         .max_header_list_size(MAX_HEADER_BYTES)
         .max_concurrent_streams(limits.streams_per_connection)
         .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW);
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
     builder
 }
 
@@ -63,9 +63,9 @@ pub(super) struct Port {
 }
 
 /// A connection that was taken, and what serves it.
-struct Taken {
+struct AcceptedConnection {
     service: Protocols,
-    builder: Builder<Watched>,
+    builder: Builder<WatchedExecutor>,
     /// For each step of its beginning.
     first: Duration,
     /// For what it does not read.
@@ -74,7 +74,7 @@ struct Taken {
     closing: CancellationToken,
 }
 
-impl Taken {
+impl AcceptedConnection {
     /// Serves it behind a handshake, for which there are so many places.
     async fn secured(self, stream: TcpStream, tls: Tls) {
         // Those before it are gone by then, or have theirs done.
@@ -179,7 +179,7 @@ pub(super) async fn serve(
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection goes without TCP_NODELAY");
         }
-        let taken = Taken {
+        let taken = AcceptedConnection {
             service: service.for_peer(peer, address.ip()),
             builder: builder.clone(),
             first: limits.header_time(),

@@ -50,12 +50,12 @@ const UNFINISHED: &str = "socket.new";
 /// Connections at once. A command opens one, and so does a window.
 const MAX_CONNECTIONS: usize = 256;
 /// How long a client may take to send its first byte.
-const FIRST_BYTE: Duration = Duration::from_secs(10);
+const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a server waits for its first connection, at least.
-const FIRST_CONNECTION: Duration = Duration::from_secs(10);
-const KEEPALIVE: Duration = Duration::from_secs(60);
+const FIRST_CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(60);
 /// The user who may open every directory.
-const ROOT: u32 = 0;
+const ROOT_USER_ID: u32 = 0;
 
 /// The name of a socket. Dropping it removes the file.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ impl LocalSocket {
         grace: Duration,
         linger: Option<Duration>,
     ) {
-        let owner = fs::metadata(&self.name.0).map_or(ROOT, |socket| socket.uid());
+        let owner = fs::metadata(&self.name.0).map_or(ROOT_USER_ID, |socket| socket.uid());
         let serving = Serving {
             service,
             stop: stop.clone(),
@@ -168,7 +168,8 @@ impl LocalSocket {
         };
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connected = self.changes.clone();
-        let mut unused_until = linger.map(|time| Instant::now() + time.max(FIRST_CONNECTION));
+        let mut unused_until =
+            linger.map(|time| Instant::now() + time.max(FIRST_CONNECTION_TIMEOUT));
         loop {
             let permit = tokio::select! {
                 permit = Arc::clone(&permits).acquire_owned() => permit.ok(),
@@ -296,11 +297,11 @@ impl Serving {
         builder
             .http2()
             .timer(TokioTimer::new())
-            .keep_alive_interval(KEEPALIVE);
+            .keep_alive_interval(KEEPALIVE_INTERVAL);
         let (watcher, stop) = (self.open.watcher(), self.stop.clone());
         tokio::spawn(async move {
             let _counts = connection;
-            let first = tokio::time::timeout(FIRST_BYTE, stream.readable());
+            let first = tokio::time::timeout(FIRST_BYTE_TIMEOUT, stream.readable());
             if !matches!(stop.run_until_cancelled(first).await, Some(Ok(Ok(())))) {
                 return;
             }
@@ -316,7 +317,7 @@ impl Serving {
 /// Whether who connects, by what the system says of the process, is somebody whom the
 /// directory would let in.
 fn is_let_in(user: u32, owner: u32) -> bool {
-    if user == owner || user == ROOT {
+    if user == owner || user == ROOT_USER_ID {
         return true;
     }
     tracing::warn!(user, owner, "another user connected to the local socket");
@@ -391,7 +392,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_nobody_uses_leaves_after_its_time_and_not_before() {
-        const LINGER: Duration = Duration::from_secs(60);
+        const LINGER_TIMEOUT: Duration = Duration::from_secs(60);
         let second = Duration::from_secs(1);
         let folder = tempfile::tempdir().expect("a folder");
         let serve = |linger| {
@@ -402,30 +403,30 @@ mod tests {
         };
         // Nobody ever came.
         let began = Instant::now();
-        serve(Some(LINGER)).0.await.expect("it leaves");
-        assert!(began.elapsed() >= LINGER && began.elapsed() < LINGER + second);
+        serve(Some(LINGER_TIMEOUT)).0.await.expect("it leaves");
+        assert!(began.elapsed() >= LINGER_TIMEOUT && began.elapsed() < LINGER_TIMEOUT + second);
         assert!(!folder.path().join(NAME).exists());
         // Where it does not linger, whoever started it has time to come all the same.
         let began = Instant::now();
         serve(Some(Duration::ZERO)).0.await.expect("it leaves");
-        assert!(began.elapsed() >= FIRST_CONNECTION);
+        assert!(began.elapsed() >= FIRST_CONNECTION_TIMEOUT);
         // For as long as one of two is connected, it stays.
-        let (serving, mut connected) = serve(Some(LINGER));
+        let (serving, mut connected) = serve(Some(LINGER_TIMEOUT));
         let first = connect_local(folder.path()).await.expect("a connection");
         let second_one = connect_local(folder.path()).await.expect("a connection");
         connected.wait_for(|count| *count == 2).await.expect("two");
-        tokio::time::sleep(2 * LINGER).await;
+        tokio::time::sleep(2 * LINGER_TIMEOUT).await;
         drop(first);
         connected.wait_for(|count| *count == 1).await.expect("one");
-        tokio::time::sleep(2 * LINGER).await;
+        tokio::time::sleep(2 * LINGER_TIMEOUT).await;
         assert!(!serving.is_finished());
         drop(second_one);
         let began = Instant::now();
         serving.await.expect("it leaves");
-        assert!(began.elapsed() >= LINGER && began.elapsed() < LINGER + second);
+        assert!(began.elapsed() >= LINGER_TIMEOUT && began.elapsed() < LINGER_TIMEOUT + second);
         // One that was started to stay does.
         let (serving, _) = serve(None);
-        tokio::time::sleep(100 * LINGER).await;
+        tokio::time::sleep(100 * LINGER_TIMEOUT).await;
         assert!(!serving.is_finished());
         serving.abort();
     }

@@ -23,7 +23,7 @@ use prometheus_client::metrics::info::Info;
 
 use super::Domain;
 use super::calls::CallLayer;
-use super::vitals::Others;
+use super::vitals::ServerVitals;
 use access_log::CODES;
 use admission::{Admission, Resource};
 use executor::Executor;
@@ -40,8 +40,8 @@ const SECONDS: [f64; 15] = [
     10.0,
 ];
 
-const CANCELED: usize = 1;
-const UNKNOWN: usize = 2;
+const CANCELED_CODE: usize = 1;
+const UNKNOWN_CODE: usize = 2;
 
 pub(super) type Labels = Vec<(&'static str, String)>;
 
@@ -142,7 +142,11 @@ impl CountedCall {
         let code = headers.get("grpc-status")?.to_str().ok()?;
         let code: i64 = code.parse().ok()?;
         let known = usize::try_from(code).ok();
-        self.code = Some(known.filter(|code| *code < CODES.len()).unwrap_or(UNKNOWN));
+        self.code = Some(
+            known
+                .filter(|code| *code < CODES.len())
+                .unwrap_or(UNKNOWN_CODE),
+        );
         Some(code)
     }
 }
@@ -150,7 +154,7 @@ impl CountedCall {
 impl Drop for CountedCall {
     fn drop(&mut self) {
         // Without a status it is the caller who left.
-        if let Some(calls) = self.meter.call(self.code.unwrap_or(CANCELED)) {
+        if let Some(calls) = self.meter.call(self.code.unwrap_or(CANCELED_CODE)) {
             calls.inc();
         }
         let seconds = self.started.elapsed().as_secs_f64();
@@ -163,7 +167,7 @@ impl Drop for CountedCall {
 pub(super) fn reader(
     front: CallLayer,
     domain: &Domain,
-    others: Others,
+    others: ServerVitals,
 ) -> impl Fn() -> Result<String, std::fmt::Error> + Clone + Send + Sync + use<> {
     let (domain, others) = (domain.clone(), Arc::new(others));
     move || {
@@ -250,7 +254,7 @@ fn render(
     tools: Stats,
     search: IndexProgress,
     sources: Vec<Health>,
-    others: &Others,
+    others: &ServerVitals,
 ) -> Result<String, std::fmt::Error> {
     let Metrics {
         calls,

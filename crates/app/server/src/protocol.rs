@@ -32,7 +32,7 @@ use contract::v1::tool_host_server;
 use model::{Failure, Principal};
 use origins::WebConfig;
 use rest::refused;
-use tokens::{Shown, SignIn};
+use tokens::{PresentedCredential, SignIn};
 
 /// What serves the connections of a peer. Each request has a clone.
 #[derive(Clone)]
@@ -130,7 +130,7 @@ impl Protocols {
     fn answer(
         &self,
         request: Request<Incoming>,
-        shown: &Shown,
+        shown: &PresentedCredential,
     ) -> <ProtocolRouter as Service<Request<Incoming>>>::Future {
         let native = is_grpc(&request);
         let mut request = request.map(Body::new);

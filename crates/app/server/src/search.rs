@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use embed::{Both, Embedder, Table};
+use embed::{CombinedEmbedder, Embedder, Table};
 use registry::Registry;
 use search::SearchIndex;
 
 /// What the built-in table counts beside a transformer: it knows more languages, the
 /// transformer more of each sentence. Found on judged queries.
-const TABLE_SHARE: f32 = 0.6;
+const TABLE_WEIGHT: f32 = 0.6;
 
 /// What a search takes for the meaning of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -76,7 +76,7 @@ impl SearchConfig {
         Ok(Some(match table {
             None => transformer,
             Some(table) => {
-                let both = Both::new(table, transformer, TABLE_SHARE);
+                let both = CombinedEmbedder::new(table, transformer, TABLE_WEIGHT);
                 Arc::new(both.map_err(|error| EmbedderError(error.into()))?)
             }
         }))

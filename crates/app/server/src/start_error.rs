@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::{EmbedderError, SourcesError, ToolsError};
-use config_file::Places;
+use config_file::SettingLocations;
 
 /// The server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +91,7 @@ pub enum StartError {
 
 impl StartError {
     /// What is wrong with a setting says where in the file it is.
-    pub(super) fn located(self, places: &Places) -> Self {
+    pub(super) fn located(self, places: &SettingLocations) -> Self {
         let key = match &self {
             Self::Tls(error) => error.key(),
             Self::Tools(error) => error.key(),

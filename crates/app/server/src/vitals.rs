@@ -17,18 +17,18 @@ use access_log::AccessLog;
 use tls::Tls;
 
 /// How long the size of the store is taken for what it was: looking goes through its files.
-const FRESH: Duration = Duration::from_secs(30);
+const STORE_SIZE_TTL: Duration = Duration::from_secs(30);
 
 /// What is shown beside the calls: the process and its disk, sessions, answers over HTTP.
 #[derive(Debug)]
-pub(super) struct Others {
+pub(super) struct ServerVitals {
     disk: Disk,
     tools: Tools,
     access: Arc<AccessLog>,
     tls: Option<Tls>,
 }
 
-impl Others {
+impl ServerVitals {
     pub(super) fn new(
         domain: &Domain,
         directory: PathBuf,
@@ -88,7 +88,7 @@ impl Disk {
     fn store_bytes(&self) -> Option<u64> {
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
         match *measured {
-            Some((at, bytes)) if at.elapsed() < FRESH => Some(bytes),
+            Some((at, bytes)) if at.elapsed() < STORE_SIZE_TTL => Some(bytes),
             _ => {
                 let bytes = store::bytes_on_disk(&self.directory).ok()?;
                 *measured = Some((Instant::now(), bytes));

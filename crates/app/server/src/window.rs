@@ -42,7 +42,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service as _, ServiceExt as _};
 
 use super::local;
-use ::local::Place;
+use ::local::AgentFolders;
 use contract::{FILE_DESCRIPTOR_SET, status};
 use gateway::{Contract, Transport, TransportError};
 use grpc::{CallerFolder, CallerPlace};
@@ -56,7 +56,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// Servers that are started for one connection, where they end without a word.
 const MAX_STARTS: usize = 5;
-const PAUSE: Duration = Duration::from_millis(5);
+const MIN_RETRY_DELAY: Duration = Duration::from_millis(5);
 /// The longest pause before a call is made again.
 const MAX_PAUSE: Duration = Duration::from_millis(320);
 
@@ -66,7 +66,7 @@ const FOLDER: &str = "repertoire-folder-bin";
 /// are there and in its own folder are served to it.
 const AROUND: &str = "repertoire-around-bin";
 /// What is between two of these paths.
-const NUL: u8 = 0;
+const NUL_BYTE: u8 = 0;
 /// Which contract it speaks.
 const CONTRACT: &str = "repertoire-contract";
 
@@ -111,9 +111,9 @@ impl Caller {
         let folder = bytes(FOLDER).map(|bytes| path(&bytes));
         let place = folder.as_ref().zip(bytes(AROUND)).map(|(project, user)| {
             let user = user
-                .split(|byte| *byte == NUL)
+                .split(|byte| *byte == NUL_BYTE)
                 .filter(|path| !path.is_empty());
-            CallerPlace(Arc::new(Place {
+            CallerPlace(Arc::new(AgentFolders {
                 project: project.clone(),
                 user: user.map(path).collect(),
             }))
@@ -253,7 +253,7 @@ impl Window {
                 Err(error) if is_nobody(&error) => {}
                 // Its queue of connections is full: it is there, and busy.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(MIN_RETRY_DELAY).await;
                     continue;
                 }
                 Err(error) => {
@@ -271,7 +271,7 @@ impl Window {
                 continue;
             };
             // Another window's server may be there before ours.
-            let Ok(line) = tokio::time::timeout(PAUSE, next(lines)).await else {
+            let Ok(line) = tokio::time::timeout(MIN_RETRY_DELAY, next(lines)).await else {
                 continue;
             };
             if let Some(Started::Failed(error)) = line {
@@ -375,13 +375,13 @@ fn transport(channel: Channel, local: bool) -> Transport {
     let around = folder.as_ref().filter(|_| local).and_then(|folder| {
         let person = directories::BaseDirs::new();
         let home = person.as_ref().map(directories::BaseDirs::home_dir);
-        let place = Place::new(folder, home, |name| std::env::var_os(name));
+        let place = AgentFolders::new(folder, home, |name| std::env::var_os(name));
         let user: Vec<&[u8]> = place
             .user
             .iter()
             .map(|path| path.as_os_str().as_bytes())
             .collect();
-        encoded(&user.join(&NUL))
+        encoded(&user.join(&NUL_BYTE))
     });
     let folder = folder.and_then(|folder| encoded(folder.as_os_str().as_bytes()));
     let contract = HeaderValue::from_str(&OURS).ok();
@@ -396,7 +396,7 @@ fn transport(channel: Channel, local: bool) -> Transport {
                 }
             }
             let body = body.collect().await.map_err(BoxError::from)?.to_bytes();
-            let mut pause = PAUSE;
+            let mut pause = MIN_RETRY_DELAY;
             loop {
                 let body = Body::new(Full::new(body.clone()));
                 let request = Request::from_parts(parts.clone(), body);

@@ -203,12 +203,12 @@ impl LoggedCall {
     /// The template of its route, or what stands for it: of a page the folder, which is no
     /// text of a caller where there is such a page.
     fn route(&self) -> String {
-        const UNIMPLEMENTED: usize = 12;
+        const UNIMPLEMENTED_CODE: usize = 12;
         let path = self.uri.path();
         let status = self.status.map_or(0, |status| status.as_u16());
         let is_there = match self.face {
             "http" => matches!(status, 200..=399 | 401 | 503) && self.method != Method::OPTIONS,
-            _ => !matches!(status, 0 | 404) && self.code != Some(UNIMPLEMENTED),
+            _ => !matches!(status, 0 | 404) && self.code != Some(UNIMPLEMENTED_CODE),
         };
         match &self.route {
             Some(RouteName(route)) => route.to_string(),

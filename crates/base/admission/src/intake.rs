@@ -21,11 +21,11 @@ use super::pace::Clock;
 use super::{Full, Pace, Peer, Permit, Resource};
 
 /// A body that is there at once and no longer needs no memory.
-const SMALL: usize = 16 * 1024;
+const MAX_UNCOUNTED_BYTES: usize = 16 * 1024;
 /// What a peer sends before the memory for a whole body is booked.
-const PROOF: usize = 64 * 1024;
+const MIN_PROOF_BYTES: usize = 64 * 1024;
 /// Before a message of gRPC: whether it is compressed, and its length.
-const PREFIX: usize = 5;
+const GRPC_PREFIX_BYTES: usize = 5;
 
 /// How long a body says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,10 +221,10 @@ impl Intake {
     pub(super) fn arrived(&mut self, bytes: usize, all: usize) -> Result<(), usize> {
         self.clock.arrived(bytes);
         self.received += bytes;
-        if self.received <= SMALL && self.memory.is_none() {
+        if self.received <= MAX_UNCOUNTED_BYTES && self.memory.is_none() {
             return Ok(());
         }
-        let bytes = if self.received >= PROOF {
+        let bytes = if self.received >= MIN_PROOF_BYTES {
             all.max(self.received)
         } else {
             self.received
@@ -270,7 +270,7 @@ impl Intake {
     {
         let max = match length {
             Length::Bytes(_) => max,
-            Length::Message => max + PREFIX,
+            Length::Message => max + GRPC_PREFIX_BYTES,
         };
         let unknown = peer.limit(Resource::Requests).saturating_mul(1024);
         let mut intake = Self::new(peer);
@@ -343,13 +343,18 @@ fn kib(bytes: usize) -> u32 {
 
 /// How long a message of gRPC is with its prefix, once that is there.
 fn message_length(frames: &[Bytes]) -> Option<usize> {
-    let mut prefix = frames.iter().flatten().copied().take(PREFIX).skip(1);
-    let mut length = [0; PREFIX - 1];
+    let mut prefix = frames
+        .iter()
+        .flatten()
+        .copied()
+        .take(GRPC_PREFIX_BYTES)
+        .skip(1);
+    let mut length = [0; GRPC_PREFIX_BYTES - 1];
     for byte in &mut length {
         *byte = prefix.next()?;
     }
     let length = usize::try_from((&length[..]).get_u32()).ok()?;
-    length.checked_add(PREFIX)
+    length.checked_add(GRPC_PREFIX_BYTES)
 }
 
 /// Finds the ends of messages of gRPC in what arrives of them.
@@ -364,19 +369,19 @@ impl Messages {
     /// How many bytes at the end of what has arrived are of a message that is not whole.
     pub(super) fn arrived(&mut self, mut data: &[u8], mut open: usize) -> usize {
         while !data.is_empty() {
-            let prefix = PREFIX - self.prefix.len();
+            let prefix = GRPC_PREFIX_BYTES - self.prefix.len();
             if prefix > 0 {
                 let (now, rest) = data.split_at(prefix.min(data.len()));
                 self.prefix.extend_from_slice(now);
                 (data, open) = (rest, open + now.len());
-                if let Some(mut length) = self.prefix.get(1..PREFIX) {
+                if let Some(mut length) = self.prefix.get(1..GRPC_PREFIX_BYTES) {
                     self.missing = usize::try_from(length.get_u32()).unwrap_or(usize::MAX);
                 }
             }
             let now = self.missing.min(data.len());
             (self.missing, open) = (self.missing - now, open + now);
             data = data.get(now..).unwrap_or_default();
-            if self.prefix.len() == PREFIX && self.missing == 0 {
+            if self.prefix.len() == GRPC_PREFIX_BYTES && self.missing == 0 {
                 self.prefix.clear();
                 open = 0;
             }

@@ -116,12 +116,12 @@ struct Inner {
     free: Free,
     /// Addresses have shares.
     by_address: bool,
-    peers: Mutex<HashMap<Who, Weak<Account>>>,
+    peers: Mutex<HashMap<PeerId, Weak<Account>>>,
 }
 
 /// Who is one peer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Who {
+enum PeerId {
     Address(IpAddr),
     Caller(String),
 }
@@ -131,7 +131,7 @@ enum Who {
 struct Account {
     admission: Arc<Inner>,
     /// None: there is no other.
-    who: Option<Who>,
+    who: Option<PeerId>,
     /// What is free of its shares. None: it has no share.
     free: Option<Free>,
 }
@@ -207,16 +207,16 @@ impl Admission {
             }
             address @ IpAddr::V4(_) => address,
         };
-        self.known(Who::Address(address), self.0.by_address)
+        self.known(PeerId::Address(address), self.0.by_address)
     }
 
     /// A caller, by the name that it signed in with.
     #[must_use]
     pub fn caller(&self, name: &str) -> Peer {
-        self.known(Who::Caller(name.to_owned()), true)
+        self.known(PeerId::Caller(name.to_owned()), true)
     }
 
-    fn known(&self, who: Who, has_share: bool) -> Peer {
+    fn known(&self, who: PeerId, has_share: bool) -> Peer {
         let mut peers = self.peers();
         if let Some(account) = peers.get(&who).and_then(Weak::upgrade) {
             return account.into();
@@ -275,7 +275,7 @@ impl Admission {
         self.peers().len()
     }
 
-    fn peers(&self) -> std::sync::MutexGuard<'_, HashMap<Who, Weak<Account>>> {
+    fn peers(&self) -> std::sync::MutexGuard<'_, HashMap<PeerId, Weak<Account>>> {
         self.0.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -323,15 +323,15 @@ impl Peer {
     #[must_use]
     pub fn name(&self) -> Option<String> {
         Some(match self.account.who.as_ref()? {
-            Who::Caller(name) => name.clone(),
-            Who::Address(address) => address.to_string(),
+            PeerId::Caller(name) => name.clone(),
+            PeerId::Address(address) => address.to_string(),
         })
     }
 
     /// It is the caller that signed in with this name.
     #[must_use]
     pub fn is_caller(&self, name: &str) -> bool {
-        matches!(&self.account.who, Some(Who::Caller(own)) if own == name)
+        matches!(&self.account.who, Some(PeerId::Caller(own)) if own == name)
     }
 
     /// How fast it has to send.

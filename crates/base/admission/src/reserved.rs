@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Full, Peer, Permit, Resource};
 
 /// Bytes up to which the permit of a call covers its answer while that waits.
-const COVERED: u64 = 128 * 1024;
+const MAX_COVERED_BYTES: u64 = 128 * 1024;
 
 /// What is reserved for the answer to one call, between who makes it and who sends it.
 pub(super) type Reserved = Arc<Mutex<Option<Permit>>>;
@@ -34,7 +34,7 @@ pub fn with_reader<F: Future>(reader: Peer, making: F) -> impl Future<Output = F
 /// # Errors
 /// It is more than its reader may have, or was not free in time.
 pub async fn reserve(bytes: u64) -> Result<(), Full> {
-    if bytes <= COVERED {
+    if bytes <= MAX_COVERED_BYTES {
         return Ok(());
     }
     let Ok(reader) = READER.try_with(Clone::clone) else {
@@ -45,7 +45,7 @@ pub async fn reserve(bytes: u64) -> Result<(), Full> {
     };
     // In base64, which is the longest that contents usually become, and what is said of
     // them.
-    let kib = (bytes / 3 * 4 + COVERED).div_ceil(1024);
+    let kib = (bytes / 3 * 4 + MAX_COVERED_BYTES).div_ceil(1024);
     // What is longer than that may still be read alone.
     let max = u64::try_from(reader.limit(Resource::Answers)).unwrap_or(u64::MAX);
     let kib = u32::try_from(kib.min(max)).unwrap_or(u32::MAX);

@@ -158,12 +158,12 @@ pub fn told(path: &Path, mistakes: &[Mistake]) -> String {
 
 /// Where the settings of a file are in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct SettingLocations {
     file: PathBuf,
     lines: BTreeMap<String, usize>,
 }
 
-impl Places {
+impl SettingLocations {
     /// Those of a document.
     #[must_use]
     pub fn new(file: &Path, document: &Document) -> Self {

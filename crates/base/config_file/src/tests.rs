@@ -343,7 +343,7 @@ fn an_address_is_shown_without_its_user_and_its_password() {
 fn a_setting_has_its_place_until_it_comes_from_elsewhere() {
     let text = "names: [a, b]\nlimits:\n  calls: 7\n";
     let document = Document::parse(text).expect("YAML");
-    let mut places = Places::new(Path::new("a.yaml"), &document);
+    let mut places = SettingLocations::new(Path::new("a.yaml"), &document);
     let lines = [
         "names",
         "names[7]",

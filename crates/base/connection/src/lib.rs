@@ -14,13 +14,13 @@
 )]
 
 mod coalesce;
+mod graceful_shutdown;
 mod reader;
-mod served;
 mod short_path;
 mod socket;
 
 pub use coalesce::Coalesce;
-pub use reader::{Polled, Watched, note_polled};
-pub use served::served_until;
+pub use graceful_shutdown::served_until;
+pub use reader::{Polled, WatchedExecutor, note_polled};
 pub use short_path::ShortPath;
 pub use socket::Socket;

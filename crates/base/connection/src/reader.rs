@@ -36,9 +36,9 @@ pub fn note_polled(polled: Polled) {
 
 /// Runs the tasks of streams, and ends those whose client takes nothing for so long.
 #[derive(Debug, Clone, Copy)]
-pub struct Watched(pub Duration);
+pub struct WatchedExecutor(pub Duration);
 
-impl<F> Executor<F> for Watched
+impl<F> Executor<F> for WatchedExecutor
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -83,7 +83,7 @@ mod tests {
     /// says this, or is not polled, as while the client takes nothing. None: it goes on.
     async fn ended(steps: &'static [(u64, Option<Polled>)]) -> Option<u64> {
         let (alive, ended) = oneshot::channel::<()>();
-        Watched(LIMIT).execute(async move {
+        WatchedExecutor(LIMIT).execute(async move {
             let _alive = alive;
             for (after, polled) in steps {
                 if *after > 0 {
@@ -135,7 +135,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_the_answer_of_a_finished_stream_said_counts_for_no_other_stream() {
         let (alive, finished) = oneshot::channel::<()>();
-        Watched(LIMIT).execute(async move {
+        WatchedExecutor(LIMIT).execute(async move {
             note_polled(Polled::Gave);
             drop(alive);
         });

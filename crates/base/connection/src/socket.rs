@@ -143,14 +143,14 @@ mod tests {
 
     use super::*;
 
-    const FIRST: Duration = Duration::from_secs(10);
-    const WRITE: Duration = Duration::from_secs(30);
+    const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(10);
+    const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_say_what_it_speaks_is_let_go() {
         for sent in ["", "P", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r"] {
             let (mut client, server) = duplex(1024);
-            let mut server = Socket::new(server, FIRST, WRITE);
+            let mut server = Socket::new(server, FIRST_BYTE_TIMEOUT, WRITE_TIMEOUT);
             client.write_all(sent.as_bytes()).await.expect("bytes");
             let mut read = Vec::new();
             let error = server.read_to_end(&mut read).await.expect_err("an end");
@@ -159,11 +159,11 @@ mod tests {
         }
         for sent in ["G", "PRIM", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
             let (mut client, server) = duplex(1024);
-            let mut server = Socket::new(server, FIRST, WRITE);
+            let mut server = Socket::new(server, FIRST_BYTE_TIMEOUT, WRITE_TIMEOUT);
             client.write_all(sent.as_bytes()).await.expect("bytes");
             let mut read = Vec::new();
             let reading = server.read_to_end(&mut read);
-            let waits = tokio::time::timeout(FIRST * 2, reading).await;
+            let waits = tokio::time::timeout(FIRST_BYTE_TIMEOUT * 2, reading).await;
             assert!(waits.is_err(), "{sent:?} is for hyper to judge");
         }
     }
@@ -171,16 +171,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_nothing_is_let_go_and_a_slow_one_is_not() {
         let (mut client, server) = duplex(1024);
-        let mut server = Socket::new(server, FIRST, WRITE);
+        let mut server = Socket::new(server, FIRST_BYTE_TIMEOUT, WRITE_TIMEOUT);
         let writing = tokio::spawn(async move { server.write_all(&[0; 4096]).await });
         for _ in 0..3 {
-            tokio::time::sleep(WRITE / 2).await;
+            tokio::time::sleep(WRITE_TIMEOUT / 2).await;
             client.read_exact(&mut [0; 1024]).await.expect("bytes");
         }
         writing.await.expect("a task").expect("all was taken");
 
         let (client, server) = duplex(1024);
-        let mut server = Socket::new(server, FIRST, WRITE);
+        let mut server = Socket::new(server, FIRST_BYTE_TIMEOUT, WRITE_TIMEOUT);
         let error = server.write_all(&[0; 4096]).await.expect_err("an end");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(client);
@@ -189,14 +189,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_sends_the_preface_byte_by_byte_gets_no_more_time() {
         let (mut client, server) = duplex(1024);
-        let mut server = Socket::new(server, FIRST, WRITE);
+        let mut server = Socket::new(server, FIRST_BYTE_TIMEOUT, WRITE_TIMEOUT);
         let start = Instant::now();
         let mut read = Vec::new();
-        let reading = timeout(WRITE * 10, server.read_to_end(&mut read));
+        let reading = timeout(WRITE_TIMEOUT * 10, server.read_to_end(&mut read));
         let sending = async {
             for byte in b"PRI" {
                 client.write_all(&[*byte]).await.expect("a byte");
-                tokio::time::sleep(FIRST / 5).await;
+                tokio::time::sleep(FIRST_BYTE_TIMEOUT / 5).await;
             }
         };
         let (ended, ()) = tokio::join!(async { (reading.await, start.elapsed()) }, sending);
@@ -204,7 +204,10 @@ mod tests {
         let ended = ended.map(|ended| ended.map_err(|error| error.kind()));
         assert_eq!(
             (ended, after.as_secs()),
-            (Ok(Err(io::ErrorKind::TimedOut)), FIRST.as_secs())
+            (
+                Ok(Err(io::ErrorKind::TimedOut)),
+                FIRST_BYTE_TIMEOUT.as_secs()
+            )
         );
         assert_eq!(read, b"PRI");
     }
@@ -247,14 +250,14 @@ mod tests {
         waiting: impl Future<Output = io::Result<T>>,
     ) -> (Option<Result<(), io::ErrorKind>>, u64) {
         let start = Instant::now();
-        let ended = timeout(WRITE * 10, waiting).await.ok();
+        let ended = timeout(WRITE_TIMEOUT * 10, waiting).await.ok();
         let ended = ended.map(|ended| ended.map(|_| ()).map_err(|error| error.kind()));
         (ended, start.elapsed().as_secs())
     }
 
     #[tokio::test(start_paused = true)]
     async fn every_way_to_send_has_the_limit_of_a_write() {
-        let socket = || Socket::new(Stuck, FIRST, WRITE);
+        let socket = || Socket::new(Stuck, FIRST_BYTE_TIMEOUT, WRITE_TIMEOUT);
         assert!(socket().is_write_vectored());
         let pieces = [io::IoSlice::new(b"a"), io::IoSlice::new(b"b")];
         let ways = [
@@ -266,7 +269,7 @@ mod tests {
             ("flush", outcome(socket().flush()).await),
             ("shutdown", outcome(socket().shutdown()).await),
         ];
-        let limit = (Some(Err(io::ErrorKind::TimedOut)), WRITE.as_secs());
+        let limit = (Some(Err(io::ErrorKind::TimedOut)), WRITE_TIMEOUT.as_secs());
         assert_eq!(
             ways,
             ["write", "write_vectored", "flush", "shutdown"].map(|way| (way, limit))

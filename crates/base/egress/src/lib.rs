@@ -30,4 +30,4 @@ mod tests;
 pub use address::{Egress, NetworkError, Refused};
 pub use client::{Answer, Client, Error, Lookup, System, Timeouts, provide_tls};
 pub use resolve::ResolveError;
-pub use retry::{LONGEST_PAUSE, retry_after, server_time};
+pub use retry::{MAX_RETRY_DELAY, retry_after, server_time};

@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 
 /// Nobody waits longer, whatever is said.
-pub const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
+pub const MAX_RETRY_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long a server wants to be left alone (`Retry-After` of RFC 9110): seconds, or a moment of
 /// its own clock. A day at most.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    wanted_pause(headers).map(|wait| wait.min(LONGEST_PAUSE))
+    wanted_pause(headers).map(|wait| wait.min(MAX_RETRY_DELAY))
 }
 
 fn wanted_pause(headers: &HeaderMap) -> Option<Duration> {

@@ -58,14 +58,14 @@ pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(30);
 /// Threads beside those for permits: start and stop, the search index's follower, the
 /// committer's join, files and terminals of commands, names that are resolved; and tasks
 /// that wait for a database that is opened again (`store::view`).
-const OTHER_THREADS: usize = 8 + 64;
+const OTHER_THREAD_COUNT: usize = 8 + 64;
 
 /// Threads that the runtime needs for work that blocks: one for each permit, and some
 /// for what runs outside of the executor. They are made when they are needed.
 #[must_use]
 pub fn threads(processors: usize) -> usize {
     let permits = Kind::ALL.iter().map(|kind| kind.permits(processors));
-    permits.sum::<usize>() + OTHER_THREADS
+    permits.sum::<usize>() + OTHER_THREAD_COUNT
 }
 
 /// Runs work off the async threads. Cheap to clone.

@@ -11,7 +11,7 @@ pub const NOT_EXACT: &str = "Number is too large to be carried exactly; send it 
 
 /// From here on nobody writes a number in full, so that a larger one was meant as
 /// a floating-point number.
-const FLOATING: f64 = 1e21;
+const FLOAT_THRESHOLD: f64 = 1e21;
 
 /// A double as the whole number that it holds exactly.
 #[must_use]
@@ -33,7 +33,7 @@ pub fn is_inexact(number: &serde_json::Number) -> bool {
     }
     number.is_u64()
         || number.as_f64().is_some_and(|number| {
-            number.fract() == 0.0 && number.abs() < FLOATING && whole(number).is_none()
+            number.fract() == 0.0 && number.abs() < FLOAT_THRESHOLD && whole(number).is_none()
         })
 }
 

@@ -18,7 +18,7 @@ thread_local! {
 const THREADS: [&str; 4] = ["sled-", "merge_thread_", "segment_updater", "thrd-tantivy-"];
 
 /// Characters of what a panic says that are kept.
-const WORDS: usize = 200;
+const MAX_MESSAGE_CHARS: usize = 200;
 
 /// What some work gives; what it panicked with, where it did.
 ///
@@ -38,7 +38,7 @@ pub fn panic_words(payload: &(dyn Any + Send)) -> String {
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     let line = text.map(|text| text.lines().next().unwrap_or_default());
     let line = line.unwrap_or("it gave no reason");
-    line.chars().take(WORDS).collect()
+    line.chars().take(MAX_MESSAGE_CHARS).collect()
 }
 
 /// Keeps panics that become errors from being printed as well.

@@ -182,12 +182,12 @@ pub fn beginning_in_tokens(text: &str, max_tokens: usize, chars: usize) -> Strin
 }
 
 /// Parts of a token that the estimate adds up.
-const PARTS: usize = 20;
+const PARTS_PER_TOKEN: usize = 20;
 /// Letters of a word that are one token, and of each further one.
-const WORD: usize = 7;
-const WORD_PART: usize = 2;
+const FIRST_WORD_TOKEN_CHARS: usize = 7;
+const NEXT_WORD_TOKEN_CHARS: usize = 2;
 /// Digits of a token.
-const DIGITS: usize = 3;
+const DIGIT_TOKEN_CHARS: usize = 3;
 
 /// Tokens of a text, estimated: rather more than models count than fewer, in any
 /// script. A fourth of the bytes, which is the usual estimate, is half of what Chinese,
@@ -207,8 +207,12 @@ pub fn tokens(text: &str) -> usize {
             length += 1;
         }
         parts += match u32::from(c) {
-            _ if c.is_ascii_alphabetic() => PARTS + length.saturating_sub(WORD) * PARTS / WORD_PART,
-            _ if c.is_ascii_digit() => length.div_ceil(DIGITS) * PARTS,
+            _ if c.is_ascii_alphabetic() => {
+                PARTS_PER_TOKEN
+                    + length.saturating_sub(FIRST_WORD_TOKEN_CHARS) * PARTS_PER_TOKEN
+                        / NEXT_WORD_TOKEN_CHARS
+            }
+            _ if c.is_ascii_digit() => length.div_ceil(DIGIT_TOKEN_CHARS) * PARTS_PER_TOKEN,
             // A space is part of the word behind it.
             _ if c.is_ascii_whitespace() => 0,
             // Cyrillic has parts of words among the tokens.
@@ -222,7 +226,7 @@ pub fn tokens(text: &str) -> usize {
             _ => 24,
         };
     }
-    parts.div_ceil(PARTS)
+    parts.div_ceil(PARTS_PER_TOKEN)
 }
 
 #[cfg(test)]

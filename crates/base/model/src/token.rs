@@ -8,18 +8,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
-const CHECK: usize = 8;
+const CHECK_BYTES: usize = 8;
 /// What a token begins with: a letter in base64, so that a command line takes none
 /// for a flag.
-const BEGIN: u8 = 1;
+const PREFIX_BYTE: u8 = 1;
 
-fn check(purpose: &str, binding: &str, position: &str) -> [u8; CHECK] {
+fn check(purpose: &str, binding: &str, position: &str) -> [u8; CHECK_BYTES] {
     let mut hash = Sha256::new();
     for part in [purpose, binding, position] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    let mut check = [0; CHECK];
+    let mut check = [0; CHECK_BYTES];
     for (byte, hash) in check.iter_mut().zip(hash.finalize()) {
         *byte = hash;
     }
@@ -30,7 +30,7 @@ fn check(purpose: &str, binding: &str, position: &str) -> [u8; CHECK] {
 #[must_use]
 pub fn seal_token(purpose: &str, binding: &str, position: &str) -> String {
     let check = check(purpose, binding, position);
-    let bytes = [&[BEGIN], &check[..], position.as_bytes()].concat();
+    let bytes = [&[PREFIX_BYTE], &check[..], position.as_bytes()].concat();
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
@@ -38,7 +38,9 @@ pub fn seal_token(purpose: &str, binding: &str, position: &str) -> String {
 #[must_use]
 pub fn open_token(purpose: &str, binding: &str, token: &str) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-    let (found, position) = bytes.strip_prefix(&[BEGIN])?.split_at_checked(CHECK)?;
+    let (found, position) = bytes
+        .strip_prefix(&[PREFIX_BYTE])?
+        .split_at_checked(CHECK_BYTES)?;
     let position = std::str::from_utf8(position).ok()?;
     (found == check(purpose, binding, position)).then(|| position.to_owned())
 }

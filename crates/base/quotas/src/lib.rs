@@ -38,7 +38,7 @@ use access::Action;
 use model::{Code, Failure};
 
 /// Callers that are remembered without a look at which of them are quiet again.
-const FORGET_AT: usize = 4096;
+const FORGET_THRESHOLD: usize = 4096;
 
 /// How many calls a minute; none: as many as it likes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -187,7 +187,7 @@ impl<C: Clock + Clone> Rate<C> {
                 DashMapStateStore::default(),
                 clock.clone(),
             ),
-            forget_at: AtomicUsize::new(FORGET_AT),
+            forget_at: AtomicUsize::new(FORGET_THRESHOLD),
         }
     }
 
@@ -216,7 +216,7 @@ impl<C: Clock + Clone> Rate<C> {
         );
         if exchanged.is_ok() {
             self.limiter.retain_recent();
-            let next = self.limiter.len().saturating_mul(2).max(FORGET_AT);
+            let next = self.limiter.len().saturating_mul(2).max(FORGET_THRESHOLD);
             self.forget_at.store(next, Ordering::Relaxed);
         }
     }
@@ -315,11 +315,11 @@ callers:
         let (quotas, clock) = quotas("{calls_per_minute: 60}");
         let known = || quotas.rates.calls.as_ref().expect("a quota").limiter.len();
         for round in 0..3 {
-            for caller in 0..FORGET_AT {
+            for caller in 0..FORGET_THRESHOLD {
                 let name = format!("{round}.{caller}");
                 quotas.take(&name, None).expect("its first");
             }
-            assert!(known() <= FORGET_AT, "{} in round {round}", known());
+            assert!(known() <= FORGET_THRESHOLD, "{} in round {round}", known());
             clock.advance(Duration::from_secs(60));
         }
     }
@@ -338,19 +338,27 @@ callers:
                 quotas.take(&name, None).expect("its first");
             }
         };
-        call("quiet", FORGET_AT);
+        call("quiet", FORGET_THRESHOLD);
         clock.advance(Duration::from_secs(60));
         call("busy", 1);
-        assert_eq!(state(), (1, FORGET_AT), "nobody was left");
-        call("busy", FORGET_AT + 1);
-        assert_eq!(state(), (FORGET_AT + 1, 2 * FORGET_AT), "all were left");
+        assert_eq!(state(), (1, FORGET_THRESHOLD), "nobody was left");
+        call("busy", FORGET_THRESHOLD + 1);
+        assert_eq!(
+            state(),
+            (FORGET_THRESHOLD + 1, 2 * FORGET_THRESHOLD),
+            "all were left"
+        );
         clock.advance(Duration::from_secs(60));
-        call("late", FORGET_AT - 1);
-        assert_eq!(state(), (2 * FORGET_AT, 2 * FORGET_AT), "not yet looked at");
+        call("late", FORGET_THRESHOLD - 1);
+        assert_eq!(
+            state(),
+            (2 * FORGET_THRESHOLD, 2 * FORGET_THRESHOLD),
+            "not yet looked at"
+        );
         call("last", 1);
         assert_eq!(
             state(),
-            (FORGET_AT, 2 * (FORGET_AT - 1)),
+            (FORGET_THRESHOLD, 2 * (FORGET_THRESHOLD - 1)),
             "the busy ones left"
         );
     }

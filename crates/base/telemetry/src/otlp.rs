@@ -5,7 +5,7 @@
 
 mod metrics;
 mod openmetrics;
-mod telling;
+mod reporting_exporter;
 #[cfg(test)]
 mod tests;
 
@@ -34,12 +34,12 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::{Otlp, Signal};
 use metrics::Metrics;
-use telling::Telling;
+use reporting_exporter::ReportingExporter;
 
 pub(super) use metrics::Reader;
 
 /// How long the last spans, metrics and records may take, all at once.
-const PATIENCE: Duration = Duration::from_secs(5);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a collector may take to answer, where `OTEL_EXPORTER_OTLP_TIMEOUT` does not say.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -89,7 +89,7 @@ impl Exporter {
             let exporter = exporter.map_err(|error| wrong(&error))?;
             opentelemetry::global::set_text_map_propagator(TraceContextPropagator::new());
             let provider = SdkTracerProvider::builder()
-                .with_batch_exporter(Telling::new(Signal::Traces, exporter))
+                .with_batch_exporter(ReportingExporter::new(Signal::Traces, exporter))
                 .with_resource(resource.clone());
             traces = Some(provider.build());
         }
@@ -98,7 +98,7 @@ impl Exporter {
             let exporter = exporter.with_channel(channel.clone()).build();
             let exporter = exporter.map_err(|error| wrong(&error))?;
             let provider = SdkLoggerProvider::builder()
-                .with_batch_exporter(Telling::new(Signal::Logs, exporter))
+                .with_batch_exporter(ReportingExporter::new(Signal::Logs, exporter))
                 .with_resource(resource.clone());
             logs = Some(provider.build());
         }
@@ -144,7 +144,7 @@ impl Exporter {
         Some(self.metrics.as_ref()?.measure(read))
     }
 
-    /// Sends what waits. Blocks for [`PATIENCE`] at most.
+    /// Sends what waits. Blocks for [`FLUSH_TIMEOUT`] at most.
     pub(super) fn stop(self) {
         let Self {
             traces,
@@ -160,13 +160,15 @@ impl Exporter {
         // At once: what one waits for is no time of another's.
         thread::scope(|scope| {
             if let Some(traces) = traces {
-                scope.spawn(move || told(Signal::Traces, traces.shutdown_with_timeout(PATIENCE)));
+                scope.spawn(move || {
+                    told(Signal::Traces, traces.shutdown_with_timeout(FLUSH_TIMEOUT));
+                });
             }
             if let Some(logs) = logs {
-                scope.spawn(move || told(Signal::Logs, logs.shutdown_with_timeout(PATIENCE)));
+                scope.spawn(move || told(Signal::Logs, logs.shutdown_with_timeout(FLUSH_TIMEOUT)));
             }
             if let Some(metrics) = metrics {
-                told(Signal::Metrics, metrics.stop(PATIENCE));
+                told(Signal::Metrics, metrics.stop(FLUSH_TIMEOUT));
             }
         });
     }

@@ -8,9 +8,9 @@ use model::printable;
 use crate::style::{Style, split};
 
 /// Columns of the terminal between two columns of a table.
-const GAP: usize = 2;
+const GAP_WIDTH: usize = 2;
 /// What a column that is cut keeps, in columns of the terminal.
-const LEAST: usize = 8;
+const MIN_COLUMN_WIDTH: usize = 8;
 
 /// Rows below a header.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Table {
         let mut lines = Vec::new();
         self.push(&self.header, &widths, &mut lines);
         if rule {
-            let whole = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+            let whole = widths.iter().sum::<usize>() + GAP_WIDTH * widths.len().saturating_sub(1);
             lines.push("─".repeat(whole));
         }
         for row in &self.rows {
@@ -121,13 +121,13 @@ impl Table {
             }
         }
         let Some(whole) = width else { return widths };
-        let room = whole.saturating_sub(GAP * widths.len().saturating_sub(1));
+        let room = whole.saturating_sub(GAP_WIDTH * widths.len().saturating_sub(1));
         for width in widths.iter_mut().skip(1) {
             *width = (*width).min(whole);
         }
         while widths.iter().sum::<usize>() > room
             && let Some(widest) = widths.iter_mut().skip(1).max()
-            && *widest > LEAST
+            && *widest > MIN_COLUMN_WIDTH
         {
             *widest -= 1;
         }
@@ -158,7 +158,7 @@ impl Table {
                         None => written.push_str(text),
                     }
                 }
-                blank += width.saturating_sub(text.width()) + GAP;
+                blank += width.saturating_sub(text.width()) + GAP_WIDTH;
             }
             lines.push(written);
         }
@@ -341,7 +341,7 @@ mod tests {
                 table.add_row(row);
             }
             let first = table.rows.iter().map(|row| row[0].width()).max().unwrap_or_default();
-            let limit = width.max(first.max(1) + 2 * (GAP + LEAST));
+            let limit = width.max(first.max(1) + 2 * (GAP_WIDTH + MIN_COLUMN_WIDTH));
             let shown = table.render(Some(width), true);
             prop_assert_eq!(shown.lines().count(), table.rows.len() + 2);
             for (line, row) in shown.lines().skip(2).zip(&table.rows) {

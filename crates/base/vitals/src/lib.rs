@@ -15,7 +15,7 @@
 use std::fs;
 
 /// Ticks a second in `/proc`: fixed, whatever the kernel counts in itself.
-const TICKS: f64 = 100.0;
+const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Figures of this process. None: the system does not say it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -46,10 +46,10 @@ impl Vitals {
         Self {
             cpu_seconds: field(&stat, 14)
                 .zip(field(&stat, 15))
-                .map(|(user, system)| (user + system) / TICKS),
+                .map(|(user, system)| (user + system) / TICKS_PER_SECOND),
             start_seconds: started.and_then(|(ticks, boot)| {
                 let boot: f64 = boot.parse().ok()?;
-                Some(boot + ticks / TICKS)
+                Some(boot + ticks / TICKS_PER_SECOND)
             }),
             resident_bytes: kib(&status, "VmRSS:"),
             virtual_bytes: kib(&status, "VmSize:"),

@@ -19,7 +19,7 @@ use registry::{Catalog, Head};
 
 /// A skill that an audit looked at.
 #[derive(Debug, Clone)]
-pub struct Looked {
+pub struct AuditedSkill {
     /// The skill.
     pub id: SkillId,
     /// All that is wrong with it, the worst first.
@@ -32,7 +32,7 @@ pub struct Looked {
 #[derive(Debug, Clone)]
 pub struct Activation {
     /// The skills that were looked at, by id.
-    pub looked: Vec<Looked>,
+    pub looked: Vec<AuditedSkill>,
     /// How they are, all in all.
     pub health: Health,
     /// What to do, the most urgent first.
@@ -122,7 +122,7 @@ impl Checks {
                 }
             };
             issues.sort_by_key(|issue| issue.severity);
-            looked.push(Looked {
+            looked.push(AuditedSkill {
                 id,
                 issues,
                 warnings,
@@ -222,8 +222,8 @@ fn withheld(error: Error) -> Issue {
 }
 
 /// What to do about what was found, the most urgent first.
-fn recommendations(looked: &[Looked]) -> Vec<String> {
-    const TOLD: usize = 20;
+fn recommendations(looked: &[AuditedSkill]) -> Vec<String> {
+    const MAX_RECOMMENDATIONS: usize = 20;
     let errors = |severity: IssueSeverity| {
         looked.iter().flat_map(move |skill| {
             let issues = skill
@@ -243,6 +243,6 @@ fn recommendations(looked: &[Looked]) -> Vec<String> {
         .chain(errors(IssueSeverity::Warning))
         .chain(worth)
         .filter(|sentence| known.insert(sentence.clone()))
-        .take(TOLD)
+        .take(MAX_RECOMMENDATIONS)
         .collect()
 }

@@ -4,7 +4,7 @@ use super::conflict::{ConflictKind, ConflictSeverity, Opposed, Subject};
 use super::triggers::Overlap;
 
 /// Sentences of one answer.
-const SENTENCES: usize = 10;
+const MAX_SENTENCES: usize = 10;
 /// Words of a slug that tell nothing apart.
 const COMMON: &[&str] = &["skill", "skills", "agent", "helper", "tool", "tools"];
 
@@ -32,7 +32,7 @@ pub(super) fn recommend(subject: &Subject, found: &[Opposed]) -> Vec<String> {
     }
     let mut known = std::collections::HashSet::new();
     told.retain(|sentence| known.insert(sentence.clone()));
-    told.truncate(SENTENCES);
+    told.truncate(MAX_SENTENCES);
     told.into_iter()
         .map(|sentence| model::printable(&sentence).into_owned())
         .collect()

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::budget::{Cost, HEAVY, percent};
+use super::budget::{Cost, HEAVY_PERCENT, percent};
 use super::links;
 use super::triggers::Triggers;
 use composition::Member;
@@ -296,7 +296,7 @@ fn idle(facts: &Facts<'_>) -> Option<Warning> {
 
 fn heavy(facts: &Facts<'_>) -> Option<Warning> {
     let share = percent(facts.cost.chars, facts.budget);
-    (share >= HEAVY).then(|| Warning {
+    (share >= HEAVY_PERCENT).then(|| Warning {
         kind: WarningKind::BudgetHeavy,
         message: format!(
             "Its {} characters are {share}% of the budget of {}",

@@ -4,11 +4,11 @@ use model::{Skill, SkillId, tokens};
 
 /// Share of the budget from which on a skill is heavy, in percent. Of 510 public skills 76
 /// have so much of the default, 12,500 characters.
-pub(super) const HEAVY: u32 = 25;
+pub(super) const HEAVY_PERCENT: u32 = 25;
 /// Share from which on it is among what would make a full context less.
-const LARGE: u32 = 15;
+const LARGE_PERCENT: u32 = 15;
 /// Skills that a report names, the largest first.
-const LARGEST: usize = 5;
+const MAX_LARGEST_SKILLS: usize = 5;
 
 /// What one skill costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -158,8 +158,8 @@ pub fn report(mut items: Vec<Item>, total: u64) -> BudgetReport {
     let mut suggestions: Vec<String> = items
         .iter()
         .map(|item| (item, percent(item.cost.chars, total)))
-        .take_while(|(_, share)| *share >= LARGE)
-        .take(LARGEST)
+        .take_while(|(_, share)| *share >= LARGE_PERCENT)
+        .take(MAX_LARGEST_SKILLS)
         .map(|(item, share)| {
             let slug = item.id.slug();
             format!("{slug} uses {share}% of budget - consider lazy loading")
@@ -168,7 +168,7 @@ pub fn report(mut items: Vec<Item>, total: u64) -> BudgetReport {
     if used > total {
         suggestions.extend(too_much(used - total, items.iter().collect()));
     }
-    items.truncate(LARGEST);
+    items.truncate(MAX_LARGEST_SKILLS);
     let largest = items.into_iter().map(|item| {
         let share = percent(item.cost.chars, total);
         (item, share)

@@ -15,7 +15,7 @@ use model::{SkillId, SkillKey, VersionSelector, VersionWish, VersionedReference}
 use registry::{Catalog, Head, Registry};
 
 /// Skills that were left out of a comparison and are named.
-const NAMED: usize = 10;
+const MAX_NAMED_SKILLS: usize = 10;
 
 /// Checks over a registry. Cheap to clone.
 #[derive(Clone)]
@@ -287,7 +287,11 @@ pub(super) fn unread(skill: &InstalledSkill) -> Item {
 
 /// Of what is installed and this server does not have, that it was left out.
 fn uncompared(left_out: &[SkillId]) -> Option<String> {
-    let shown: Vec<&str> = left_out.iter().take(NAMED).map(SkillId::as_str).collect();
+    let shown: Vec<&str> = left_out
+        .iter()
+        .take(MAX_NAMED_SKILLS)
+        .map(SkillId::as_str)
+        .collect();
     let more = match left_out.len() - shown.len() {
         0 => String::new(),
         more => format!(" and {more} more"),

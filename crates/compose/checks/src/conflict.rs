@@ -7,13 +7,13 @@ use executor::Stop;
 use model::Skill;
 
 /// Share of stated triggers from which on an agent cannot tell two skills apart, in percent.
-const STATED_WARNING: u32 = 50;
+const STATED_WARNING_PERCENT: u32 = 50;
 /// The same for phrases of descriptions, which are read with their context: more of them
 /// must be shared, and at least so many.
-const READ_WARNING: u32 = 75;
-const READ_PHRASES: usize = 3;
+const READ_WARNING_PERCENT: u32 = 75;
+const MIN_READ_PHRASES: usize = 3;
 /// Phrases of descriptions that are shared by chance.
-const READ_CHANCE: u32 = 25;
+const READ_CHANCE_PERCENT: u32 = 25;
 
 /// What a conflict is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -113,13 +113,13 @@ fn same_triggers(one: &Subject, other: &Subject) -> Option<Conflict> {
     let severity = if one.triggers.stated && other.triggers.stated {
         match () {
             () if overlap.whole => ConflictSeverity::Blocking,
-            () if overlap.percent >= STATED_WARNING => ConflictSeverity::Warning,
+            () if overlap.percent >= STATED_WARNING_PERCENT => ConflictSeverity::Warning,
             () => ConflictSeverity::Info,
         }
     } else {
         match () {
-            () if overlap.percent < READ_CHANCE => return None,
-            () if overlap.percent >= READ_WARNING && overlap.count >= READ_PHRASES => {
+            () if overlap.percent < READ_CHANCE_PERCENT => return None,
+            () if overlap.percent >= READ_WARNING_PERCENT && overlap.count >= MIN_READ_PHRASES => {
                 ConflictSeverity::Warning
             }
             () => ConflictSeverity::Info,

@@ -15,9 +15,9 @@ use model::Skill;
 /// up.
 pub const COMMAND: &str = "repertoire activation --hook";
 /// Patterns of an answer.
-const PATTERNS: usize = 100;
+const MAX_PATTERNS: usize = 100;
 /// Skills that a message is told of.
-const CALLED: usize = 5;
+const MAX_CALLED_SKILLS: usize = 5;
 
 /// Files that call a skill up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +51,7 @@ pub fn hooks(subjects: &[Subject]) -> Option<Hooks> {
     let events = json!({"UserPromptSubmit": [{"hooks": [command]}]});
     Some(Hooks {
         pre_message: vec![COMMAND.to_owned()],
-        files: files.into_iter().take(PATTERNS).collect(),
+        files: files.into_iter().take(MAX_PATTERNS).collect(),
         settings: Map::from_iter([("hooks".to_owned(), events)]),
     })
 }
@@ -135,5 +135,5 @@ pub fn called_by<'a>(
         }
         Some((skill, called?.0.as_str()))
     });
-    called.take(CALLED).collect()
+    called.take(MAX_CALLED_SKILLS).collect()
 }

@@ -45,7 +45,7 @@ mod links;
 mod tests;
 mod triggers;
 
-pub use activation::{Activation, Looked};
+pub use activation::{Activation, AuditedSkill};
 pub use audit::{
     Facts, Health, Issue, IssueKind, IssueSeverity, Presence, Warning, WarningKind, audit, health,
     of_problem,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use model::FileEntry;
 
 /// Files of one skill that are told.
-const TOLD: usize = 20;
+const MAX_REPORTED_FILES: usize = 20;
 /// Folders of the standard.
 const FOLDERS: [&str; 3] = ["scripts/", "references/", "assets/"];
 
@@ -41,7 +41,7 @@ pub fn dead(text: &str, files: &[FileEntry]) -> Vec<Dead> {
         let is_new = !path.is_empty() && !is_there(&path, files) && known.insert(path.clone());
         is_new.then_some(Dead { line, path })
     });
-    dead.take(TOLD).collect()
+    dead.take(MAX_REPORTED_FILES).collect()
 }
 
 /// Paths of a line below the folders of the standard.

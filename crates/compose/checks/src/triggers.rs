@@ -9,7 +9,7 @@ use model::Skill;
 /// Phrases of a skill that are looked at.
 pub const MAX_TRIGGERS: usize = 200;
 /// Shared phrases that are shown.
-const SHOWN: usize = 20;
+const MAX_SHOWN_PHRASES: usize = 20;
 
 /// The phrases that call a skill up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub fn overlap(one: &Triggers, other: &Triggers) -> Option<Overlap> {
         count: shared.len(),
         shared: shared
             .into_iter()
-            .take(SHOWN)
+            .take(MAX_SHOWN_PHRASES)
             .map(|phrase| phrase.text.clone())
             .collect(),
     })

@@ -9,14 +9,14 @@ use std::cell::OnceCell;
 use serde_json::{Map, Value};
 
 use super::command_line::{self, Command};
-use super::doubt::{Doubt, shown};
+use super::uncertainty::{Uncertainty, shown};
 
 /// A call that is to be checked.
 #[derive(Debug)]
 pub struct Call<'a> {
     pub(super) tool: &'a str,
     arguments: &'a Map<String, Value>,
-    commands: OnceCell<Result<Vec<Command>, Doubt>>,
+    commands: OnceCell<Result<Vec<Command>, Uncertainty>>,
 }
 
 /// An argument by all the names that hosts give it, the usual one first. They are
@@ -99,21 +99,23 @@ impl<'a> Call<'a> {
     }
 
     /// The one text that an argument has under all of its names.
-    fn text(&self, named: &Named) -> Result<&'a str, Doubt> {
+    fn text(&self, named: &Named) -> Result<&'a str, Uncertainty> {
         let mut given = self.given(named.names);
         let usual = named.names.first().copied().unwrap_or_default();
-        let (name, value) = given.next().ok_or(Doubt::NoArgument(usual))?;
+        let (name, value) = given.next().ok_or(Uncertainty::NoArgument(usual))?;
         if let Some((other, _)) = given.find(|(_, other)| *other != value) {
-            return Err(Doubt::TwoArguments(shown(name), shown(other)));
+            return Err(Uncertainty::TwoArguments(shown(name), shown(other)));
         }
         if let Some((modifier, _)) = self.given(named.modifiers).next() {
-            return Err(Doubt::Modifier(shown(modifier)));
+            return Err(Uncertainty::Modifier(shown(modifier)));
         }
-        value.as_str().ok_or_else(|| Doubt::NotText(shown(name)))
+        value
+            .as_str()
+            .ok_or_else(|| Uncertainty::NotText(shown(name)))
     }
 
     /// The commands of its command line.
-    pub(super) fn commands(&self) -> Result<&[Command], Doubt> {
+    pub(super) fn commands(&self) -> Result<&[Command], Uncertainty> {
         let commands = self.commands.get_or_init(|| {
             let line = self.text(&COMMAND)?;
             command_line::commands(line)
@@ -122,16 +124,18 @@ impl<'a> Call<'a> {
     }
 
     /// The path of the file that it is about.
-    pub(super) fn path(&self) -> Result<&'a str, Doubt> {
+    pub(super) fn path(&self) -> Result<&'a str, Uncertainty> {
         let path = self.text(&PATH)?;
         match self.given(FOLDER).next() {
-            Some((folder, _)) if !path.starts_with('/') => Err(Doubt::Modifier(shown(folder))),
+            Some((folder, _)) if !path.starts_with('/') => {
+                Err(Uncertainty::Modifier(shown(folder)))
+            }
             _ => Ok(path),
         }
     }
 
     /// The address that it is about.
-    pub(super) fn address(&self) -> Result<&'a str, Doubt> {
+    pub(super) fn address(&self) -> Result<&'a str, Uncertainty> {
         self.text(&ADDRESS)
     }
 }
@@ -144,7 +148,13 @@ mod tests {
 
     #[test]
     fn an_argument_counts_where_all_of_its_names_agree() {
-        fn texts(arguments: &Value) -> (Result<String, Doubt>, Result<String, Doubt>, bool) {
+        fn texts(
+            arguments: &Value,
+        ) -> (
+            Result<String, Uncertainty>,
+            Result<String, Uncertainty>,
+            bool,
+        ) {
             let arguments = arguments.as_object().expect("an object");
             let call = Call::new("x", arguments);
             (
@@ -154,7 +164,7 @@ mod tests {
             )
         }
         let ok = |text: &str| Ok(text.to_owned());
-        let two = |a: &str, b: &str| Doubt::TwoArguments(a.into(), b.into());
+        let two = |a: &str, b: &str| Uncertainty::TwoArguments(a.into(), b.into());
         assert_eq!(
             texts(
                 &json!({"file_path": "/a", "Path": "/a", "url": "u", "command": "ls", "cmd": null})
@@ -173,7 +183,7 @@ mod tests {
             ),
             (
                 Err(two("filePath", "file-path")),
-                Err(Doubt::NotText("URL".into())),
+                Err(Uncertainty::NotText("URL".into())),
                 false
             )
         );
@@ -182,16 +192,16 @@ mod tests {
                 &json!({"path": "a", "cwd": "/etc", "url": "u", "proxy": "p", "command": ["ls"]})
             ),
             (
-                Err(Doubt::Modifier("cwd".into())),
-                Err(Doubt::Modifier("proxy".into())),
+                Err(Uncertainty::Modifier("cwd".into())),
+                Err(Uncertainty::Modifier("proxy".into())),
                 false
             )
         );
         assert_eq!(
             texts(&json!({})),
             (
-                Err(Doubt::NoArgument("file_path")),
-                Err(Doubt::NoArgument("url")),
+                Err(Uncertainty::NoArgument("file_path")),
+                Err(Uncertainty::NoArgument("url")),
                 false
             )
         );

@@ -2,14 +2,14 @@
 //!
 //! What is forbidden is looked at first; what cannot be told is not permitted.
 
-use super::doubt::Doubt;
 use super::pattern::ToolPattern;
 use super::proof::Statement;
+use super::uncertainty::Uncertainty;
 use super::{Call, Composed, ToolRule};
 use model::shown;
 
 /// Characters that a sentence repeats of a tool's name or a pattern.
-const SHOWN: usize = 200;
+const MAX_SHOWN_CHARS: usize = 200;
 
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Decision<'a> {
     /// What decided: the statement of a member.
     pub by: Option<&'a Statement>,
     /// Why it cannot be told, where it cannot.
-    pub doubt: Option<Doubt>,
+    pub doubt: Option<Uncertainty>,
 }
 
 impl Composed {
@@ -109,7 +109,7 @@ impl Composed {
         }
     }
 
-    fn undecided(&self, pattern: &ToolPattern, doubt: Doubt) -> Decision<'_> {
+    fn undecided(&self, pattern: &ToolPattern, doubt: Uncertainty) -> Decision<'_> {
         let doubt = Some(doubt);
         Decision {
             doubt,
@@ -120,10 +120,10 @@ impl Composed {
     /// The answer as a sentence.
     #[must_use]
     pub fn reason(&self, call: &Call<'_>, decision: &Decision<'_>) -> String {
-        let tool = shown(call.tool, SHOWN);
+        let tool = shown(call.tool, MAX_SHOWN_CHARS);
         let named = decision.by.and_then(|statement| {
             let member = self.members.get(statement.member)?;
-            Some((&*member.name, shown(&statement.pattern, SHOWN)))
+            Some((&*member.name, shown(&statement.pattern, MAX_SHOWN_CHARS)))
         });
         match (decision.rule, named) {
             (ToolRule::Granted | ToolRule::GrantedExcept, Some((skill, pattern))) => {

@@ -3,7 +3,7 @@
 //! What a shell would make of a line is not guessed: one with substitutions,
 //! redirections to files, escapes or a pattern for a program is not taken apart.
 
-use super::doubt::{Doubt, shown};
+use super::uncertainty::{Uncertainty, shown};
 
 /// A command: a program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +27,12 @@ pub(super) struct ShellWord {
 const INNER_SPACE: char = '\u{1}';
 
 impl Command {
-    fn new(words: Vec<ShellWord>) -> Result<Self, Doubt> {
+    fn new(words: Vec<ShellWord>) -> Result<Self, Uncertainty> {
         let first = words.first().map(|word| word.text.as_str());
         let first = first.unwrap_or_default();
         let is_test = matches!(first, "[" | "[[");
         if !is_test && words.first().is_some_and(|word| word.has_glob) {
-            return Err(Doubt::Shell(
+            return Err(Uncertainty::Shell(
                 format!("the pattern `{}`", shown(first)).into(),
             ));
         }
@@ -84,7 +84,7 @@ pub(super) fn base_name(program: &str) -> &str {
 const TARGETS: &[&str] = &["&1", "&2", "/dev/null", " /dev/null"];
 
 /// The commands of a command line.
-pub(super) fn commands(line: &str) -> Result<Vec<Command>, Doubt> {
+pub(super) fn commands(line: &str) -> Result<Vec<Command>, Uncertainty> {
     let mut commands = Vec::new();
     let mut words: Vec<ShellWord> = Vec::new();
     let mut word: Option<ShellWord> = None;
@@ -102,7 +102,7 @@ pub(super) fn commands(line: &str) -> Result<Vec<Command>, Doubt> {
                 let (quoted, rest) = letters
                     .as_str()
                     .split_once(quote)
-                    .ok_or(Doubt::Shell("a quote that is never closed".into()))?;
+                    .ok_or(Uncertainty::Shell("a quote that is never closed".into()))?;
                 // Double quotes are read by the shell, single ones are not.
                 let acts = |c: char| quote == '"' && matches!(c, '$' | '`' | '\\' | '!');
                 if let Some(unusual) = quoted.chars().find(|c| acts(*c) || is_control(*c)) {
@@ -150,11 +150,11 @@ fn is_control(letter: char) -> bool {
     letter.is_control() && !matches!(letter, '\t' | '\n')
 }
 
-fn symbol(letter: char) -> Doubt {
+fn symbol(letter: char) -> Uncertainty {
     if letter.is_control() {
-        Doubt::Shell("a control character".into())
+        Uncertainty::Shell("a control character".into())
     } else {
-        Doubt::Shell(format!("`{letter}`").into())
+        Uncertainty::Shell(format!("`{letter}`").into())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rules on commands: `git:*`, `npm run test`, `eas *`.
 
 use super::command_line::{Command, base_name};
-use super::doubt::{Doubt, shown};
+use super::uncertainty::{Uncertainty, shown};
 use super::{glob, programs};
 
 /// Globs of a command: of `git:*` these are `git` and `git *`.
@@ -61,7 +61,7 @@ impl CommandRule {
 
     /// It is about one of these commands, or about what one of them may run: as a
     /// forbidding rule reads.
-    pub(super) fn touches(&self, commands: &[Command]) -> Result<bool, Doubt> {
+    pub(super) fn touches(&self, commands: &[Command]) -> Result<bool, Uncertainty> {
         let mut doubt = None;
         for command in commands {
             match self.touches_one(command) {
@@ -73,7 +73,7 @@ impl CommandRule {
         doubt.map_or(Ok(false), Err)
     }
 
-    fn touches_one(&self, command: &Command) -> Result<bool, Doubt> {
+    fn touches_one(&self, command: &Command) -> Result<bool, Uncertainty> {
         let text = command.loose_text();
         let folder = command.program().len() - base_name(command.program()).len();
         let without_folder = text.get(folder..).unwrap_or_default();
@@ -93,10 +93,13 @@ impl CommandRule {
             folder > 0 && glob::matches(glob, without_folder)
         };
         if self.globs().any(is_the_same) {
-            return Err(Doubt::SameProgram(shown(command.program()), shown(program)));
+            return Err(Uncertainty::SameProgram(
+                shown(command.program()),
+                shown(program),
+            ));
         }
         if may_mean(wanted, name, command) {
-            return Err(Doubt::OtherArguments(shown(name)));
+            return Err(Uncertainty::OtherArguments(shown(name)));
         }
         Ok(false)
     }

@@ -16,11 +16,11 @@ use super::resolve::Package;
 use executor::Stop;
 
 /// Facts that are told; of more, how many is.
-const FACTS: usize = 24;
+const MAX_FACTS: usize = 24;
 /// Facts that are looked at.
-const LOOKED_AT: usize = 10_000;
+const MAX_EXAMINED_FACTS: usize = 10_000;
 /// Versions that are named one by one.
-const VERSIONS: usize = 6;
+const MAX_NAMED_VERSIONS: usize = 6;
 
 type Tree = DerivationTree<Package, Ranges<u32>, String>;
 type Fact = External<Package, Ranges<u32>, String>;
@@ -31,7 +31,7 @@ pub(super) fn explain(graph: &Graph, tree: Tree, stop: &Stop) -> Finding {
     let mut facts: Vec<(u8, String)> = Vec::new();
     let mut known: FxHashSet<String> = FxHashSet::default();
     let mut skills: Vec<String> = Vec::new();
-    let (externals, mut is_cut) = externals(&tree, LOOKED_AT);
+    let (externals, mut is_cut) = externals(&tree, MAX_EXAMINED_FACTS);
     for external in externals {
         if stop.is_set() {
             is_cut = true;
@@ -55,10 +55,10 @@ pub(super) fn explain(graph: &Graph, tree: Tree, stop: &Stop) -> Finding {
     }
     take_apart(tree);
     facts.sort_by_key(|(order, _)| *order);
-    let more = facts.len().saturating_sub(FACTS);
+    let more = facts.len().saturating_sub(MAX_FACTS);
     let facts: Vec<_> = facts
         .into_iter()
-        .take(FACTS)
+        .take(MAX_FACTS)
         .map(|(_, fact)| fact)
         .collect();
     let mut text = facts.join("; ");
@@ -188,7 +188,7 @@ fn versions(node: &Node, range: &Ranges<u32>) -> String {
         .collect();
     match named.as_slice() {
         [] => "in no version that there is".to_owned(),
-        all if all.len() <= VERSIONS => all.join(", "),
+        all if all.len() <= MAX_NAMED_VERSIONS => all.join(", "),
         [first, .., last] => format!("{first} to {last}"),
         _ => String::new(),
     }

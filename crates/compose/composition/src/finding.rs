@@ -94,7 +94,7 @@ pub struct Finding {
 }
 
 /// Names of a chain that are shown; of longer ones the middle is left out.
-const CHAIN: usize = 24;
+const MAX_CHAIN_LENGTH: usize = 24;
 
 impl Finding {
     /// A finding of a code. Its message is a sentence on one line, whatever the names and
@@ -140,12 +140,12 @@ impl Finding {
 /// A chain with its middle left out where it is long, which the element there
 /// says.
 pub(super) fn shortened(chain: &[&str]) -> Vec<String> {
-    let half = CHAIN / 2;
+    let half = MAX_CHAIN_LENGTH / 2;
     let owned = |part: &[&str]| -> Vec<String> {
         let names = part.iter().map(|name| printable(name).into_owned());
         names.collect()
     };
-    match (chain.get(..half), chain.len().checked_sub(CHAIN)) {
+    match (chain.get(..half), chain.len().checked_sub(MAX_CHAIN_LENGTH)) {
         (Some(begin), Some(left_out)) if left_out > 0 => {
             let mut short = owned(begin);
             short.push(format!("… {left_out} more …"));
@@ -158,12 +158,15 @@ pub(super) fn shortened(chain: &[&str]) -> Vec<String> {
 
 /// Names as a sentence has them: `'a'`, `'a' and 'b'`, `'a', 'b' and 3 more`.
 pub(super) fn listed<S: AsRef<str>>(names: &[S]) -> String {
-    const SHOWN: usize = 8;
-    let more = names.len().saturating_sub(SHOWN);
-    let shown = names.iter().take(SHOWN).map(|name| name.as_ref().len());
+    const MAX_SHOWN_NAMES: usize = 8;
+    let more = names.len().saturating_sub(MAX_SHOWN_NAMES);
+    let shown = names
+        .iter()
+        .take(MAX_SHOWN_NAMES)
+        .map(|name| name.as_ref().len());
     let length = shown.map(|name| name + "' and '".len()).sum::<usize>();
     let mut text = String::with_capacity(length + 32 * more.min(1));
-    for (at, name) in names.iter().take(SHOWN).enumerate() {
+    for (at, name) in names.iter().take(MAX_SHOWN_NAMES).enumerate() {
         let between = match at {
             0 => "",
             at if at + 1 == names.len() => " and ",

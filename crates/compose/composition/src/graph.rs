@@ -9,15 +9,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::finding::{Finding, FindingCode};
 use super::member::{Demand, because, meets, rules_of};
-use super::resolve::{Asked, Library, Package};
+use super::resolve::{Library, Package, RequestedSkill};
 use super::{Error, Member};
 use executor::Stop;
 use model::{Reference, SkillId, SkillKey, Version, VersionNumber, VersionWish};
 
 /// Versions of all skills that are looked at, at most.
-const VERSIONS: usize = 20_000;
+const MAX_VERSIONS: usize = 20_000;
 /// Skills that a set may come to.
-pub(super) const SKILLS: usize = 4_096;
+pub(super) const MAX_SKILLS: usize = 4_096;
 
 /// A skill that may be chosen.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Graph {
     /// Reads what can be reached. Refuses, by a finding, what is too much.
     pub(super) fn read(
         library: &impl Library,
-        asked: &[Asked],
+        asked: &[RequestedSkill],
         comparisons: usize,
         stop: &Stop,
     ) -> Result<Result<Self, Box<Finding>>, Error> {
@@ -158,7 +158,7 @@ impl Graph {
                 found.insert(text, position);
                 // Looked at while it grows: a set that reaches everything is refused before
                 // all of it is read.
-                if versions > VERSIONS || graph.nodes.len() > SKILLS {
+                if versions > MAX_VERSIONS || graph.nodes.len() > MAX_SKILLS {
                     return Ok(Err(Box::new(too_many(asked))));
                 }
             }
@@ -202,7 +202,7 @@ impl Graph {
                 preferred = u32::try_from(choices.len()).ok();
             }
             choices.push(library.version(id, release.number)?);
-            if choices.len() > VERSIONS {
+            if choices.len() > MAX_VERSIONS {
                 break;
             }
         }
@@ -252,7 +252,7 @@ impl Graph {
     }
 
     /// Writes down what was asked for.
-    fn want(&mut self, asked: &[&Asked]) {
+    fn want(&mut self, asked: &[&RequestedSkill]) {
         let mut root = BTreeMap::new();
         for skill in asked {
             let Some((at, node)) = self
@@ -272,7 +272,7 @@ impl Graph {
     /// take too many comparisons.
     fn demand(
         &mut self,
-        asked: &[&Asked],
+        asked: &[&RequestedSkill],
         found: &FxHashMap<String, Option<usize>>,
         max: usize,
         stop: &Stop,
@@ -399,15 +399,15 @@ impl Graph {
     }
 }
 
-fn too_many(asked: &[Asked]) -> Finding {
+fn too_many(asked: &[RequestedSkill]) -> Finding {
     let message = format!(
-        "the requirements lead to more than {SKILLS} skills or {VERSIONS} versions; name versions, or \
+        "the requirements lead to more than {MAX_SKILLS} skills or {MAX_VERSIONS} versions; name versions, or \
          fewer skills"
     );
     about_first(asked, message)
 }
 
-fn about_first(asked: &[Asked], message: String) -> Finding {
+fn about_first(asked: &[RequestedSkill], message: String) -> Finding {
     let names: Vec<_> = asked.iter().map(|skill| skill.name.to_string()).collect();
     Finding::new(FindingCode::TooManySkills, message).about(names.into_iter().take(16))
 }

@@ -2,8 +2,8 @@
 
 use url::Host as Parsed;
 
-use super::doubt::Doubt;
 use super::glob;
+use super::uncertainty::Uncertainty;
 
 /// The host of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,30 +16,36 @@ pub(super) enum Host {
 
 /// The host of an address. Whatever parsers are known to read in different ways,
 /// or to change before they connect, is a doubt.
-pub(super) fn host(url: &str) -> Result<Host, Doubt> {
-    let (scheme, rest) = url
-        .split_once("://")
-        .ok_or(Doubt::Address("does not begin with http:// or https://"))?;
+pub(super) fn host(url: &str) -> Result<Host, Uncertainty> {
+    let (scheme, rest) = url.split_once("://").ok_or(Uncertainty::Address(
+        "does not begin with http:// or https://",
+    ))?;
     let default_port = match scheme.to_ascii_lowercase().as_str() {
         "http" => ":80",
         "https" => ":443",
-        _ => return Err(Doubt::Address("does not begin with http:// or https://")),
+        _ => {
+            return Err(Uncertainty::Address(
+                "does not begin with http:// or https://",
+            ));
+        }
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     // The default port says nothing new; another one is another server.
     let name = authority.strip_suffix(default_port).unwrap_or(authority);
     if let Some(unusual) = name.chars().find_map(unusual) {
-        return Err(Doubt::Address(unusual));
+        return Err(Uncertainty::Address(unusual));
     }
     if name.ends_with('.') {
-        return Err(Doubt::Address("has a dot at the end of its host"));
+        return Err(Uncertainty::Address("has a dot at the end of its host"));
     }
     let name = name.to_ascii_lowercase();
     match Parsed::parse(&name) {
         Ok(Parsed::Domain(parsed)) if parsed == name => Ok(Host::Name(name)),
         Ok(Parsed::Ipv4(parsed)) if parsed.to_string() == name => Ok(Host::Address(name)),
-        Ok(Parsed::Ipv4(_)) => Err(Doubt::Address("spells an IP address in an unusual way")),
-        _ => Err(Doubt::Address("has a host that cannot be read")),
+        Ok(Parsed::Ipv4(_)) => Err(Uncertainty::Address(
+            "spells an IP address in an unusual way",
+        )),
+        _ => Err(Uncertainty::Address("has a host that cannot be read")),
     }
 }
 
@@ -82,11 +88,11 @@ pub(super) fn pattern(written: &str) -> Option<Box<str>> {
 }
 
 /// The host of an address fits the glob of a pattern.
-pub(super) fn matches(glob: &str, url: &str) -> Result<bool, Doubt> {
+pub(super) fn matches(glob: &str, url: &str) -> Result<bool, Uncertainty> {
     match host(url)? {
         Host::Name(name) => Ok(glob::matches(glob, &name)),
         Host::Address(address) if glob == address || glob == "*" => Ok(true),
-        Host::Address(_) => Err(Doubt::Address(
+        Host::Address(_) => Err(Uncertainty::Address(
             "is an IP address, to which any name may lead",
         )),
     }
@@ -154,7 +160,7 @@ mod tests {
             "http://1.2.3.999/",
             "https://xn--a/",
         ] {
-            assert!(matches!(host(url), Err(Doubt::Address(_))), "{url:?}");
+            assert!(matches!(host(url), Err(Uncertainty::Address(_))), "{url:?}");
         }
     }
 
@@ -182,11 +188,11 @@ mod tests {
         let url = "http://127.0.0.1/x";
         assert_eq!(matches("127.0.0.1", url), Ok(true));
         assert_eq!(matches("*", url), Ok(true));
-        let doubt = Doubt::Address("is an IP address, to which any name may lead");
+        let doubt = Uncertainty::Address("is an IP address, to which any name may lead");
         assert_eq!(matches("127.0.0.2", url), Err(doubt));
         assert_eq!(
             host("http://[::1]/"),
-            Err(Doubt::Address("has an IPv6 address for a host"))
+            Err(Uncertainty::Address("has an IPv6 address for a host"))
         );
     }
 }

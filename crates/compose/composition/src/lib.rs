@@ -30,7 +30,6 @@ mod check;
 mod command_line;
 mod command_rule;
 mod compose;
-mod doubt;
 mod error;
 mod explain;
 mod finding;
@@ -46,31 +45,32 @@ mod pattern;
 mod pattern_index;
 mod programs;
 mod proof;
+mod reason_words;
 mod resolve;
 mod rules;
 mod scorer;
 mod select;
 mod set;
 mod subagent;
-mod telling;
 #[cfg(test)]
 mod tests;
 mod trifecta;
+mod uncertainty;
 
 pub use attributed::Attributed;
 pub use call::Call;
 pub use check::Decision;
 pub use compose::{Composed, Promised, compose, compose_until};
-pub use doubt::Doubt;
 pub use error::Error;
 pub use finding::{Finding, FindingCode};
 pub use lock::{Lock, LockEntry};
 pub use member::Member;
 pub use proof::{Statement, ToolProof, ToolRule};
-pub use resolve::{Asked, Library, Resolution, resolve};
-pub use select::{Selected, Selection, Wanted};
+pub use resolve::{Library, RequestedSkill, Resolution, resolve};
+pub use select::{Selected, Selection, TaskQuery};
 pub use set::{SetQuery, SkillSet, alone};
 pub use subagent::{Spawn, Subagent};
+pub use uncertainty::Uncertainty;
 
 use std::sync::Arc;
 

@@ -50,7 +50,7 @@ pub(super) struct Picks {
 }
 
 /// Which version of a skill a wish means.
-enum Chosen {
+enum VersionChoice {
     One(VersionNumber),
     Several(Vec<VersionNumber>),
     None(String),
@@ -87,9 +87,9 @@ impl Composition {
                 found.findings.push(finding.about([head.id.as_str()]));
             }
             let numbers = match self.choose(&head, &wanted.version)? {
-                Chosen::One(number) => vec![number],
-                Chosen::Several(numbers) => numbers,
-                Chosen::None(message) => {
+                VersionChoice::One(number) => vec![number],
+                VersionChoice::Several(numbers) => numbers,
+                VersionChoice::None(message) => {
                     let finding = Finding::new(FindingCode::VersionUnsatisfied, message);
                     found
                         .findings
@@ -128,42 +128,44 @@ impl Composition {
         Ok(found)
     }
 
-    fn choose(&self, head: &Head, wish: &VersionWish) -> Result<Chosen, Error> {
+    fn choose(&self, head: &Head, wish: &VersionWish) -> Result<VersionChoice, Error> {
         let id = &head.id;
         if head.blocked.is_some() {
-            return Ok(Chosen::None(format!("'{id}' is blocked on this server")));
+            return Ok(VersionChoice::None(format!(
+                "'{id}' is blocked on this server"
+            )));
         }
         Ok(match wish {
             VersionWish::Is(VersionSelector::Active) => match head.active {
-                Some(number) => Chosen::One(number),
-                None if head.last_held().is_some() => Chosen::None(format!(
+                Some(number) => VersionChoice::One(number),
+                None if head.last_held().is_some() => VersionChoice::None(format!(
                     "no version of '{id}' is active; the last is held for review"
                 )),
-                None if head.is_all_withdrawn() => Chosen::None(format!(
+                None if head.is_all_withdrawn() => VersionChoice::None(format!(
                     "all versions of '{id}' were withdrawn; one answers only when it is asked for exactly"
                 )),
-                None => Chosen::None(format!(
+                None => VersionChoice::None(format!(
                     "no version of '{id}' is active; one answers only when it is asked for exactly"
                 )),
             },
             VersionWish::Is(VersionSelector::Number(number)) => {
                 if head.is_held(*number) {
-                    Chosen::None(format!("version {number} of '{id}' is held for review"))
+                    VersionChoice::None(format!("version {number} of '{id}' is held for review"))
                 } else if (head.first_number..=head.last_number).contains(number) {
-                    Chosen::One(*number)
+                    VersionChoice::One(*number)
                 } else {
-                    Chosen::None(format!("'{id}' has no version {number}"))
+                    VersionChoice::None(format!("'{id}' has no version {number}"))
                 }
             }
             VersionWish::Is(selector @ VersionSelector::Semantic(_)) => {
                 match self.registry.version(head, selector) {
-                    Ok(version) => Chosen::One(version.number),
+                    Ok(version) => VersionChoice::One(version.number),
                     Err(registry::Error::VersionNotFound { .. }) => {
-                        Chosen::None(format!("'{id}' has no version {selector}"))
+                        VersionChoice::None(format!("'{id}' has no version {selector}"))
                     }
-                    Err(registry::Error::Held { version, .. }) => {
-                        Chosen::None(format!("version {version} of '{id}' is held for review"))
-                    }
+                    Err(registry::Error::Held { version, .. }) => VersionChoice::None(format!(
+                        "version {version} of '{id}' is held for review"
+                    )),
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -184,17 +186,21 @@ impl Composition {
                     } else {
                         format!("there is {}", listed(&there))
                     };
-                    Chosen::None(format!("'{id}' has no version in {range}; {there}"))
+                    VersionChoice::None(format!("'{id}' has no version in {range}; {there}"))
                 } else {
-                    Chosen::Several(numbers)
+                    VersionChoice::Several(numbers)
                 }
             }
             VersionWish::Holds(digest) => {
                 let releases = self.registry.releases(head)?;
                 let holder = releases.iter().find(|release| release.digest == *digest);
                 holder.map_or_else(
-                    || Chosen::None(format!("'{id}' has no version with the digest {digest}")),
-                    |release| Chosen::One(release.number),
+                    || {
+                        VersionChoice::None(format!(
+                            "'{id}' has no version with the digest {digest}"
+                        ))
+                    },
+                    |release| VersionChoice::One(release.number),
                 )
             }
         })

@@ -98,13 +98,13 @@ pub(super) fn rules_of(version: &Version) -> impl Iterator<Item = RuleOf<'_>> {
 }
 
 /// Characters of an author's reason that a sentence repeats.
-const REASON: usize = 300;
+const MAX_REASON_CHARS: usize = 300;
 
 /// The reason of a rule, as the end of a sentence.
 pub(super) fn because(reason: &str) -> String {
     if reason.is_empty() {
         String::new()
     } else {
-        format!(": {}", shown(reason, REASON))
+        format!(": {}", shown(reason, MAX_REASON_CHARS))
     }
 }

@@ -15,7 +15,7 @@ use model::{VersionSelector, VersionWish, VersionedReference};
 use registry::Release;
 
 /// Requirements that are told and followed; of more, that there are.
-const FOLLOWED: usize = 2_000;
+const MAX_REQUIREMENTS: usize = 2_000;
 
 /// A skill that is not there, or a member, on the way to one that is not there.
 struct Step {
@@ -64,9 +64,10 @@ pub(super) fn explain(
     while let Some(missing) = open.pop_front() {
         stop.check()?;
         let found = library.find(&missing.target.skill);
-        if findings.len() >= FOLLOWED {
-            let message =
-                format!("more than {FOLLOWED} requirements are missing; no more were looked for");
+        if findings.len() >= MAX_REQUIREMENTS {
+            let message = format!(
+                "more than {MAX_REQUIREMENTS} requirements are missing; no more were looked for"
+            );
             findings.push(Finding::new(FindingCode::TooManySkills, message));
             break;
         }

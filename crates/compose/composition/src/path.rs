@@ -5,9 +5,9 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::doubt::{Doubt, shown};
 use super::glob;
 use super::pattern::Answer;
+use super::uncertainty::{Uncertainty, shown};
 use model::is_ignorable;
 
 /// Where a path begins: what begins elsewhere cannot be compared.
@@ -18,7 +18,7 @@ fn anchor(path: &str) -> Option<char> {
 }
 
 /// A path without a leading `./`, if every host reads it the same way.
-pub(super) fn plain(path: &str) -> Result<&str, Doubt> {
+pub(super) fn plain(path: &str) -> Result<&str, Uncertainty> {
     let path = path.strip_prefix("./").unwrap_or(path);
     let below = path.strip_prefix('/').unwrap_or(path);
     let begins_unusual = if path.starts_with(['$', '%']) {
@@ -41,7 +41,7 @@ pub(super) fn plain(path: &str) -> Result<&str, Doubt> {
                 .then_some("a `%` escape")
         });
     match unusual {
-        Some(unusual) => Err(Doubt::Path(unusual)),
+        Some(unusual) => Err(Uncertainty::Path(unusual)),
         None => Ok(path),
     }
 }
@@ -123,7 +123,7 @@ pub(super) fn overlap(a: &str, b: &str) -> Answer {
 }
 
 /// The path matches the pattern.
-pub(super) fn matches(pattern: &str, path: &str) -> Result<bool, Doubt> {
+pub(super) fn matches(pattern: &str, path: &str) -> Result<bool, Uncertainty> {
     let path = plain(path)?;
     if compared(pattern, path)? {
         return Ok(true);
@@ -133,7 +133,7 @@ pub(super) fn matches(pattern: &str, path: &str) -> Result<bool, Doubt> {
     if folds(pattern) || folds(path) {
         match compared(&folded(pattern), &folded(path)) {
             Ok(false) => {}
-            Ok(true) => return Err(Doubt::PathCase(shown(path))),
+            Ok(true) => return Err(Uncertainty::PathCase(shown(path))),
             Err(doubt) => return Err(doubt),
         }
     }
@@ -146,13 +146,13 @@ fn folded(text: &str) -> String {
     folded.nfkd().filter(|c| !is_ignorable(*c)).collect()
 }
 
-fn compared(pattern: &str, path: &str) -> Result<bool, Doubt> {
+fn compared(pattern: &str, path: &str) -> Result<bool, Uncertainty> {
     let is_mixed = |part: &str| part.contains("**") && part != "**";
     if pattern.split('/').any(is_mixed) {
         return if anchor(pattern) == anchor(path) && !glob::matches(&widened(pattern), path) {
             Ok(false)
         } else {
-            Err(Doubt::PathStars(shown(pattern)))
+            Err(Uncertainty::PathStars(shown(pattern)))
         };
     }
     let (parts, path_parts): (Vec<&str>, Vec<&str>) =
@@ -164,12 +164,12 @@ fn compared(pattern: &str, path: &str) -> Result<bool, Doubt> {
             let mut end = vec!["**"];
             end.extend(parts.iter().skip(usize::from(mine == Some('~'))));
             if fits(&end, &path_parts) {
-                Err(Doubt::RelativePath(shown(pattern)))
+                Err(Uncertainty::RelativePath(shown(pattern)))
             } else {
                 Ok(false)
             }
         }
-        _ => Err(Doubt::RelativePath(shown(path))),
+        _ => Err(Uncertainty::RelativePath(shown(path))),
     }
 }
 
@@ -270,7 +270,10 @@ mod tests {
             ("/K/*", "/\u{212a}/x"),
         ] {
             let doubt = matches(pattern, path);
-            assert!(matches!(doubt, Err(Doubt::PathCase(_))), "{doubt:?} {path}");
+            assert!(
+                matches!(doubt, Err(Uncertainty::PathCase(_))),
+                "{doubt:?} {path}"
+            );
         }
         assert_eq!(matches("/etc/**", "/Users/x"), Ok(false));
     }
@@ -286,7 +289,7 @@ mod tests {
         ] {
             let doubt = matches(pattern, path);
             assert!(
-                matches!(doubt, Err(Doubt::RelativePath(_))),
+                matches!(doubt, Err(Uncertainty::RelativePath(_))),
                 "{doubt:?} {path}"
             );
         }
@@ -311,7 +314,11 @@ mod tests {
     #[test]
     fn an_escape_is_a_doubt_wherever_it_stands() {
         for path in ["a%41", "abcd%41/x", "x/%2e%2e/y"] {
-            assert_eq!(plain(path), Err(Doubt::Path("a `%` escape")), "{path}");
+            assert_eq!(
+                plain(path),
+                Err(Uncertainty::Path("a `%` escape")),
+                "{path}"
+            );
         }
         for path in ["100%", "a%4", "a%zz", "50%/of"] {
             assert_eq!(plain(path), Ok(path));

@@ -5,7 +5,7 @@
 //! A pattern is the name of a tool, in which `*` stands for any text, and
 //! perhaps a rule on its arguments in parentheses. Nothing is guessed: what
 //! cannot be decided of two patterns is [`Answer::Undecided`], and of a call it is
-//! a [`Doubt`], which says why.
+//! an [`Uncertainty`], which says why.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::call::Call;
 use super::command_line::Command;
 use super::command_rule::CommandRule;
-use super::doubt::{Doubt, shown};
+use super::uncertainty::{Uncertainty, shown};
 use super::{glob, host, path};
 
 /// What two patterns say of each other.
@@ -156,7 +156,7 @@ impl ToolPattern {
         }
     }
 
-    fn named(&self, tool: &str) -> Result<bool, Doubt> {
+    fn named(&self, tool: &str) -> Result<bool, Uncertainty> {
         let is = |name: &str, tool: &str| match self.form {
             PatternForm::Plain => name == tool,
             PatternForm::Glob => glob::matches(name, tool),
@@ -176,7 +176,7 @@ impl ToolPattern {
             ),
         };
         if is_like {
-            Err(Doubt::ToolCase {
+            Err(Uncertainty::ToolCase {
                 pattern: shown(self.name()),
                 tool: shown(tool),
             })
@@ -263,7 +263,7 @@ impl ToolPattern {
     }
 
     /// It matches the call, or a part of it: as a forbidding pattern reads.
-    pub(super) fn touches(&self, call: &Call<'_>) -> Result<bool, Doubt> {
+    pub(super) fn touches(&self, call: &Call<'_>) -> Result<bool, Uncertainty> {
         both(self.named(call.tool), || match &self.rule {
             Rule::Command(rule) => rule.touches(call.commands()?),
             _ => self.ruled(call),
@@ -271,7 +271,7 @@ impl ToolPattern {
     }
 
     /// It matches the whole call: as an allowing pattern reads.
-    pub(super) fn permits(&self, call: &Call<'_>) -> Result<bool, Doubt> {
+    pub(super) fn permits(&self, call: &Call<'_>) -> Result<bool, Uncertainty> {
         both(self.named(call.tool), || match &self.rule {
             Rule::Command(rule) => {
                 let commands = call.commands()?;
@@ -288,24 +288,24 @@ impl ToolPattern {
             && matches!(&self.rule, Rule::Command(rule) if rule.permits(command))
     }
 
-    fn ruled(&self, call: &Call<'_>) -> Result<bool, Doubt> {
+    fn ruled(&self, call: &Call<'_>) -> Result<bool, Uncertainty> {
         match &self.rule {
             Rule::Any => Ok(true),
             Rule::Domain(glob) => host::matches(glob, call.address()?),
             Rule::Path(glob) => path::matches(glob, call.path()?),
-            Rule::Unreadable => Err(Doubt::Unreadable(shown(&self.text))),
+            Rule::Unreadable => Err(Uncertainty::Unreadable(shown(&self.text))),
             Rule::Command(_) | Rule::Own => {
                 let rule = self.text.get(self.name().len()..).unwrap_or_default();
-                Err(Doubt::OwnRule(shown(rule)))
+                Err(Uncertainty::OwnRule(shown(rule)))
             }
         }
     }
 }
 
 fn both(
-    named: Result<bool, Doubt>,
-    ruled: impl FnOnce() -> Result<bool, Doubt>,
-) -> Result<bool, Doubt> {
+    named: Result<bool, Uncertainty>,
+    ruled: impl FnOnce() -> Result<bool, Uncertainty>,
+) -> Result<bool, Uncertainty> {
     match named {
         Ok(false) => Ok(false),
         Ok(true) => ruled(),

@@ -10,7 +10,7 @@ use model::listed;
 use rustc_hash::FxHashSet;
 
 use super::command_line::Command;
-use super::doubt::{Doubt, shown};
+use super::uncertainty::{Uncertainty, shown};
 
 /// Whatever their arguments are.
 // The price is that `make` is undecided beside a forbidden `Bash(rm:*)`: a makefile may well
@@ -53,7 +53,7 @@ pub(super) fn has_commands(program: &str) -> bool {
 }
 
 /// The command runs its program and nothing else.
-pub(super) fn runs_alone(command: &Command) -> Result<(), Doubt> {
+pub(super) fn runs_alone(command: &Command) -> Result<(), Uncertainty> {
     let written = command.program();
     let name = FOLDERS
         .iter()
@@ -86,9 +86,9 @@ pub(super) fn runs_alone(command: &Command) -> Result<(), Doubt> {
     if is_plain {
         Ok(())
     } else if is_assignment(written) {
-        Err(Doubt::Assignment(shown(written)))
+        Err(Uncertainty::Assignment(shown(written)))
     } else {
-        Err(Doubt::Launcher(shown(command.loose_text())))
+        Err(Uncertainty::Launcher(shown(command.loose_text())))
     }
 }
 

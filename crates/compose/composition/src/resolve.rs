@@ -67,7 +67,7 @@ pub trait Library {
 
 /// A skill that was asked for.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct RequestedSkill {
     /// The skill.
     pub id: SkillId,
     /// Shortest name that leads to it.
@@ -87,7 +87,11 @@ pub type Resolution = Result<Vec<Member>, Box<Finding>>;
 ///
 /// # Errors
 /// The library cannot be read, or it is to stop.
-pub fn resolve(library: &impl Library, asked: &[Asked], stop: &Stop) -> Result<Resolution, Error> {
+pub fn resolve(
+    library: &impl Library,
+    asked: &[RequestedSkill],
+    stop: &Stop,
+) -> Result<Resolution, Error> {
     resolve_within(LIMITS, library, asked, stop)
 }
 
@@ -95,7 +99,7 @@ pub fn resolve(library: &impl Library, asked: &[Asked], stop: &Stop) -> Result<R
 pub(super) fn resolve_within(
     limits: Limits,
     library: &impl Library,
-    asked: &[Asked],
+    asked: &[RequestedSkill],
     stop: &Stop,
 ) -> Result<Resolution, Error> {
     let graph = match Graph::read(library, asked, limits.comparisons, stop)? {

@@ -74,7 +74,7 @@ pub(super) struct Verdict {
 }
 
 /// Errors that are told; a set with more is as wrong.
-pub(super) const ERRORS: usize = 2_000;
+pub(super) const MAX_ERRORS: usize = 2_000;
 
 /// Looks at all rules, until there are more errors than anybody reads. The first `asked`
 /// members were asked for, the others were added.
@@ -82,7 +82,7 @@ pub(super) const ERRORS: usize = 2_000;
 /// # Errors
 /// It is to stop.
 pub(super) fn check(members: &[Member], asked: usize, stop: &Stop) -> Result<Verdict, Error> {
-    check_up_to(ERRORS, members, asked, stop)
+    check_up_to(MAX_ERRORS, members, asked, stop)
 }
 
 /// The same for another number of errors.

@@ -3,23 +3,23 @@
 
 use std::sync::Arc;
 
-use super::select::Wanted;
-use super::telling;
+use super::reason_words;
+use super::select::TaskQuery;
 use executor::Stop;
 use model::tokens;
 use registry::{Catalog, Head};
-use search::{SearchIndex, SearchQuery, Tier, Why};
+use search::{MatchExplanation, SearchIndex, SearchQuery, Tier};
 
 /// Skills that are looked at.
-const CANDIDATES: usize = 100;
+const MAX_CANDIDATES: usize = 100;
 /// What the context counts, against the task.
-const CONTEXT: f64 = 0.5;
+const CONTEXT_WEIGHT: f64 = 0.5;
 /// A score below this says nothing; by meaning alone it takes more.
 const MIN_SCORE: f64 = 0.35;
 const MIN_SCORE_BY_MEANING: f64 = 1.0;
 
 /// Tokens of the words that tell why a skill fits, estimated; the first is told in any case.
-const SHORT: usize = 15;
+const MAX_REASON_TOKENS: usize = 15;
 
 /// A skill that fits.
 #[derive(Debug, Clone)]
@@ -29,15 +29,15 @@ pub(super) struct Hit<'a> {
     /// How well; only the order means something.
     pub(super) score: f64,
     /// What found it, the best wording first.
-    found: Vec<Found<'a>>,
+    found: Vec<WordingMatch<'a>>,
 }
 
 /// That a wording found a skill.
 #[derive(Debug, Clone)]
-struct Found<'a> {
+struct WordingMatch<'a> {
     text: &'a str,
     is_context: bool,
-    why: Why,
+    why: MatchExplanation,
 }
 
 /// The skills that fit.
@@ -50,17 +50,17 @@ pub(super) struct Hits<'a> {
 }
 
 /// The skills that fit a task. Blocks.
-pub(super) fn score<'a>(index: &SearchIndex, wanted: &'a Wanted, stop: &Stop) -> Hits<'a> {
+pub(super) fn score<'a>(index: &SearchIndex, wanted: &'a TaskQuery, stop: &Stop) -> Hits<'a> {
     let mut scored = Hits::default();
     let wordings = std::iter::once(&wanted.task).chain(&wanted.phrasings);
     let wordings = wordings.map(|text| (text, 1.0));
-    for (text, share) in wordings.chain([(&wanted.context, CONTEXT)]) {
+    for (text, share) in wordings.chain([(&wanted.context, CONTEXT_WEIGHT)]) {
         if text.trim().is_empty() {
             continue;
         }
         let query = SearchQuery {
             text: text.to_owned(),
-            limit: CANDIDATES,
+            limit: MAX_CANDIDATES,
             no_snippets: true,
             ..SearchQuery::default()
         };
@@ -86,7 +86,7 @@ pub(super) fn score<'a>(index: &SearchIndex, wanted: &'a Wanted, stop: &Stop) ->
             }
             let score = share * score;
             let is_context = share < 1.0;
-            let found = Found {
+            let found = WordingMatch {
                 text,
                 is_context,
                 why,
@@ -125,7 +125,7 @@ impl Hit<'_> {
 
     /// What of it fits, best first, and the same in a few words.
     pub(super) fn reasons(&self) -> (Vec<String>, String) {
-        let told = |found: &Found<'_>| reasons(&found.why, found.text, found.is_context);
+        let told = |found: &WordingMatch<'_>| reasons(&found.why, found.text, found.is_context);
         let mut told = self.found.iter().map(told);
         let (mut reasons, why) = told.next().unwrap_or_default();
         reasons.extend(told.flat_map(|(more, _)| more));
@@ -134,7 +134,7 @@ impl Hit<'_> {
 }
 
 /// One number for the tier and the score in it.
-fn score_of(why: &Why) -> f64 {
+fn score_of(why: &MatchExplanation) -> f64 {
     let tier = match why.tier {
         Tier::Name => 2.0,
         Tier::NameWords => 1.0,
@@ -144,9 +144,9 @@ fn score_of(why: &Why) -> f64 {
 }
 
 /// What of a skill fits a text, as sentences and in a few words.
-fn reasons(why: &Why, text: &str, of_context: bool) -> (Vec<String>, String) {
+fn reasons(why: &MatchExplanation, text: &str, of_context: bool) -> (Vec<String>, String) {
     let of = if of_context { " of the context" } else { "" };
-    let words = telling::words(text, &why.matched);
+    let words = reason_words::words(text, &why.matched);
     let mut reasons = Vec::new();
     if !words.is_empty() {
         let parts: Vec<&str> = why.parts.iter().map(|part| part.name()).collect();
@@ -162,7 +162,7 @@ fn reasons(why: &Why, text: &str, of_context: bool) -> (Vec<String>, String) {
     let mut short = "by meaning".to_owned();
     for count in 1..=words.len() {
         let longer = format!("has {}", words.get(..count).unwrap_or_default().join(", "));
-        if count > 1 && tokens(&longer) > SHORT {
+        if count > 1 && tokens(&longer) > MAX_REASON_TOKENS {
             break;
         }
         short = longer;

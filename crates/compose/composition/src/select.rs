@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::load::{RegistryLibrary, shown};
 use super::member::{Demand, because, rules_of};
-use super::resolve::{Asked, resolve};
+use super::resolve::{RequestedSkill, resolve};
 use super::scorer::{self, Hit};
 use super::{Composition, Error, Finding, Member, rules};
 use executor::{Kind, Stop};
@@ -17,11 +17,11 @@ use registry::Head;
 /// Skills that are selected where no number is asked for.
 const LIMIT: usize = 5;
 /// Skills that are tried for each that is asked for: some do not go together.
-const TRIED: usize = 4;
+const TRIES_PER_SKILL: usize = 4;
 
 /// What skills are wanted for.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct TaskQuery {
     /// The task.
     pub task: String,
     /// The same in other words.
@@ -65,7 +65,7 @@ impl Composition {
     ///
     /// # Errors
     /// The registry cannot be read.
-    pub async fn select(&self, wanted: Wanted, limit: usize) -> Result<Selection, Error> {
+    pub async fn select(&self, wanted: TaskQuery, limit: usize) -> Result<Selection, Error> {
         self.index.ready().await;
         let this = self.clone();
         let work = move |stop: &Stop| {
@@ -75,7 +75,7 @@ impl Composition {
         self.executor().run_fallible(Kind::Compose, work).await
     }
 
-    fn selection(&self, wanted: &Wanted, limit: usize, stop: &Stop) -> Result<Selection, Error> {
+    fn selection(&self, wanted: &TaskQuery, limit: usize, stop: &Stop) -> Result<Selection, Error> {
         let catalog = self.registry.catalog();
         let library = RegistryLibrary {
             registry: &self.registry,
@@ -109,18 +109,18 @@ impl Composition {
         }
         let to_ask = |head: &Head| {
             let name = shown(&catalog, head);
-            Asked {
+            RequestedSkill {
                 id: head.id.clone(),
                 text: name.to_string(),
                 name,
                 numbers: head.active.into_iter().collect(),
             }
         };
-        let mut asked: Vec<Asked> = Vec::new();
+        let mut asked: Vec<RequestedSkill> = Vec::new();
         let mut there: FxHashSet<SkillKey> = FxHashSet::default();
         // One after the other, the best first: what does not go with those before it is left
         // out and told, and never throws out a better one.
-        for (hit, head) in offered.take(limit.saturating_mul(TRIED)) {
+        for (hit, head) in offered.take(limit.saturating_mul(TRIES_PER_SKILL)) {
             if asked.len() >= limit {
                 break;
             }
@@ -145,7 +145,7 @@ impl Composition {
 /// The skills with what they require; or why they do not go together.
 fn together(
     library: &RegistryLibrary<'_>,
-    asked: &[Asked],
+    asked: &[RequestedSkill],
     stop: &Stop,
 ) -> Result<Result<Vec<Member>, Finding>, Error> {
     let members = match resolve(library, asked, stop)? {
@@ -159,7 +159,7 @@ fn together(
     })
 }
 
-fn left_out(asked: &[Asked], finding: Finding) -> Finding {
+fn left_out(asked: &[RequestedSkill], finding: Finding) -> Finding {
     let name = asked.last().map(|skill| &*skill.name).unwrap_or_default();
     Finding {
         message: format!("'{name}' fits and was left out: {}", finding.message),
@@ -169,11 +169,11 @@ fn left_out(asked: &[Asked], finding: Finding) -> Finding {
 
 /// Tokens of the line of a skill, estimated, and of its reason: real ones are up to a
 /// tenth more, and 60 is what a line may cost.
-const LINE: usize = 54;
-const REASON: usize = 18;
+const MAX_LINE_TOKENS: usize = 54;
+const MAX_REASON_TOKENS: usize = 18;
 /// Characters of a description, and of whose it is.
-const DESCRIPTION: usize = 150;
-const ORIGIN: usize = 40;
+const MAX_DESCRIPTION_CHARS: usize = 150;
+const MAX_ORIGIN_CHARS: usize = 40;
 
 impl Selection {
     /// The skills as an agent reads them: a line each, with what it is for, whose words
@@ -214,14 +214,16 @@ impl Selected {
         let origin = if self.id.is_builtin() || name.contains('/') {
             String::new()
         } else {
-            format!(" [{}]", beginning(self.id.namespace(), ORIGIN))
+            format!(" [{}]", beginning(self.id.namespace(), MAX_ORIGIN_CHARS))
         };
-        let why = match beginning_in_tokens(&self.why, REASON, DESCRIPTION).as_str() {
+        let why = match beginning_in_tokens(&self.why, MAX_REASON_TOKENS, MAX_DESCRIPTION_CHARS)
+            .as_str()
+        {
             "" => String::new(),
             why => format!(" ({why})"),
         };
-        let rest = LINE.saturating_sub(tokens(&format!("- {name}{origin}: {why}")));
-        let about = beginning_in_tokens(&self.description, rest, DESCRIPTION);
+        let rest = MAX_LINE_TOKENS.saturating_sub(tokens(&format!("- {name}{origin}: {why}")));
+        let about = beginning_in_tokens(&self.description, rest, MAX_DESCRIPTION_CHARS);
         format!("- {name}{origin}: {about}{why}\n")
     }
 }

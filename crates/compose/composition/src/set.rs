@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::compose::{allowed_by, forbidden_by};
 use super::load::{Pick, Picks, RegistryLibrary};
-use super::resolve::{Asked, Library, resolve};
+use super::resolve::{Library, RequestedSkill, resolve};
 use super::rules::{self, Verdict};
 use super::{
     Composed, Composition, Error, Finding, FindingCode, Lock, Member, Statement, ToolPolicy,
@@ -136,7 +136,7 @@ pub(super) fn cache() -> Cache {
 }
 
 /// Entries of a lock that are looked up without leaving the thread.
-const SMALL_LOCK: usize = 64;
+const SMALL_LOCK_LIMIT: usize = 64;
 
 impl Composition {
     /// A valid set of at least one skill.
@@ -207,7 +207,7 @@ impl Composition {
     /// The set where all of it is in memory: no version is opened.
     fn known(&self, query: SetQuery) -> Result<Result<SkillSet, SetQuery>, Error> {
         let policy = policy(&query)?;
-        let is_large = |lock: &Lock| lock.entries.len() > SMALL_LOCK;
+        let is_large = |lock: &Lock| lock.entries.len() > SMALL_LOCK_LIMIT;
         if query.resolve
             || query.lock.as_ref().is_some_and(is_large)
             || query.skills.iter().any(|skill| is_searched(skill))
@@ -331,8 +331,8 @@ fn is_searched(skill: &str) -> bool {
     )
 }
 
-fn asked_for(pick: &Pick) -> Asked {
-    Asked {
+fn asked_for(pick: &Pick) -> RequestedSkill {
+    RequestedSkill {
         id: pick.head.id.clone(),
         name: pick.name(),
         numbers: pick.numbers.clone(),
@@ -369,9 +369,9 @@ fn key(picks: &[Pick], policy: ToolPolicy) -> Key {
 }
 
 /// Comparisons of tool patterns that a composition may take.
-const COMPARISONS: usize = 20_000_000;
+const MAX_COMPARISONS: usize = 20_000_000;
 /// Findings of an answer.
-const FINDINGS: usize = 2_000;
+const MAX_FINDINGS: usize = 2_000;
 
 /// Patterns are compared with each other; whoever publishes skills of nothing
 /// but patterns shall not keep a processor busy with them.
@@ -383,7 +383,7 @@ fn is_heavy(members: &[Member]) -> bool {
         all += 1;
         patterns += usize::from(tool.contains(['*', '(']) || tool.starts_with("mcp__"));
     }
-    all.saturating_mul(patterns) > COMPARISONS
+    all.saturating_mul(patterns) > MAX_COMPARISONS
 }
 
 pub(super) fn judge(
@@ -418,11 +418,11 @@ pub(super) fn finish(judged: &Judged, mut findings: Vec<Finding>, asked: usize) 
     findings.extend(judged.composed.findings.iter().cloned());
     findings.extend(judged.trifecta.clone());
     findings.sort_by_key(|finding| !finding.is_error());
-    let more = findings.len().saturating_sub(FINDINGS);
+    let more = findings.len().saturating_sub(MAX_FINDINGS);
     if more > 0 || judged.verdict.is_cut {
-        findings.truncate(FINDINGS);
+        findings.truncate(MAX_FINDINGS);
         let message = if judged.verdict.is_cut {
-            format!("there are more than {FINDINGS} findings; mend these first")
+            format!("there are more than {MAX_FINDINGS} findings; mend these first")
         } else {
             format!("{more} more findings are left out; mend these first")
         };

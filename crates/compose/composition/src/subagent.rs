@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::{Composed, Composition, Error, Lock, Member, SetQuery, SkillSet, Wanted, scorer};
+use super::{Composed, Composition, Error, Lock, Member, SetQuery, SkillSet, TaskQuery, scorer};
 use executor::{Kind, Stop};
-use lookup::{EXPLORATION_PERCENT, Lookup, Task};
+use lookup::{EXPLORATION_PERCENT, Lookup, PromptTask};
 use model::{SkillUri, VersionSelector, cut};
 
 /// Bytes that are counted as a token.
 const TOKEN_BYTES: usize = 4;
 /// The budget of whoever names none.
-const DEFAULT_TOKENS: u32 = 8_000;
+const DEFAULT_BUDGET_TOKENS: u32 = 8_000;
 /// Lengths that descriptions are tried at.
 const LENGTHS: [usize; 6] = [usize::MAX, 400, 200, 100, 40, 0];
 /// Bytes of parameters that are handed through.
-pub(super) const PARAMS: usize = 64 * 1024;
+pub(super) const MAX_PARAMS_BYTES: usize = 64 * 1024;
 
 /// What a host wants to start.
 #[derive(Debug, Clone, Default)]
@@ -60,16 +60,18 @@ impl Composition {
     /// sub-agent must know; the parameters are too large.
     pub async fn prepare_subagent(&self, spawn: Spawn) -> Result<Subagent, Error> {
         let max_tokens = match spawn.max_tokens {
-            0 => DEFAULT_TOKENS,
+            0 => DEFAULT_BUDGET_TOKENS,
             tokens => tokens,
         };
         let params = spawn
             .params
             .map(|params| Value::Object(params).to_string().len());
-        if let Some(size) = params.filter(|size| *size > PARAMS) {
+        if let Some(size) = params.filter(|size| *size > MAX_PARAMS_BYTES) {
             return Err(Error::Parameter {
                 field: "params",
-                message: format!("the parameters have {size} bytes as JSON, of at most {PARAMS}"),
+                message: format!(
+                    "the parameters have {size} bytes as JSON, of at most {MAX_PARAMS_BYTES}"
+                ),
                 step: "Hand large things to the sub-agent by reference, such as a path",
             });
         }
@@ -104,14 +106,14 @@ impl Composition {
         let this = self.clone();
         let work = move |stop: &Stop| {
             let catalog = this.registry.catalog();
-            let wanted = Wanted {
+            let wanted = TaskQuery {
                 task,
-                ..Wanted::default()
+                ..TaskQuery::default()
             };
             let scored = scorer::score(&this.index, &wanted, stop);
             stop.check()?;
             let offered = scored.hits.iter().filter_map(|hit| hit.offered(&catalog));
-            let task = Task {
+            let task = PromptTask {
                 fitting: offered.cloned().collect(),
                 exploration_percent: EXPLORATION_PERCENT,
             };

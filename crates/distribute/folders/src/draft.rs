@@ -88,9 +88,9 @@ pub fn drafts(
 
 /// What was told of skills: whoever saves the same again is not told it again.
 #[derive(Debug, Default)]
-pub struct Told(BTreeMap<PathBuf, (Digest, Vec<Problem>)>);
+pub struct ReportedProblems(BTreeMap<PathBuf, (Digest, Vec<Problem>)>);
 
-impl Told {
+impl ReportedProblems {
     /// Leaves those of which there is something to tell.
     pub fn news<T>(&mut self, found: &mut BTreeMap<PathBuf, (Draft, T)>) {
         self.0.retain(|path, _| found.contains_key(path));

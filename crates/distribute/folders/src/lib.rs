@@ -25,7 +25,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub use draft::{Draft, Told, drafts};
+pub use draft::{Draft, ReportedProblems, drafts};
 pub use fix::{FixError, fix};
 pub use ids::{Claim, Ids};
 pub use scan::{outermost, scan};

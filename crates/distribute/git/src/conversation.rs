@@ -23,7 +23,7 @@ const TOKEN_USER: &str = "x-access-token";
 /// Bytes of a list of refs; servers of today send those that are asked for, older ones all.
 const MAX_LIST: u64 = 32 << 20;
 /// Words of an error that are told.
-const WORDS: usize = 300;
+const MAX_ERROR_CHARS: usize = 300;
 
 /// What is asked.
 pub(super) enum Ask {
@@ -71,8 +71,9 @@ pub(super) fn ask(
     let url = remote.url();
     let (answer, complaint) = match &remote.address {
         Address::Http(address) => {
-            let address = gix::url::parse(address.as_str())
-                .map_err(|error| Error::Invalid(model::shown(&error.to_string(), WORDS)))?;
+            let address = gix::url::parse(address.as_str()).map_err(|error| {
+                Error::Invalid(model::shown(&error.to_string(), MAX_ERROR_CHARS))
+            })?;
             let client = Client::new(Arc::clone(guard), remote.egress.clone())?;
             let transport = http::Transport::new_http(client, address, Protocol::V2, false);
             (
@@ -127,7 +128,7 @@ pub(super) fn final_error(error: Error) -> Error {
 
 fn of_gix(error: &gix::Error, remote: &Remote) -> Error {
     let words = all_words(error);
-    let shown = model::shown(&words.replace('\n', " "), WORDS);
+    let shown = model::shown(&words.replace('\n', " "), MAX_ERROR_CHARS);
     if words.contains("in clear text over http") {
         return Error::Refused(
             "the server asks for credentials, which are not sent over http; take https".to_owned(),

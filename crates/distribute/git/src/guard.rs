@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::Error;
 
 /// How often bounds are looked at that no read or write notices.
-const PERIOD: Duration = Duration::from_millis(25);
+const CHECK_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Bounds of one update.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -207,7 +207,7 @@ impl Guard {
             scope.spawn(|| {
                 let mut is_done = locked(&self.is_done);
                 while !*is_done {
-                    let waited = self.done.wait_timeout(is_done, PERIOD);
+                    let waited = self.done.wait_timeout(is_done, CHECK_INTERVAL);
                     is_done = waited.unwrap_or_else(PoisonError::into_inner).0;
                     if *is_done {
                         break;

@@ -27,11 +27,11 @@ use super::exchange::{Body, Exchange, Headers, PostBody, Shared, halves};
 use super::guard::Guard;
 
 /// How often bounds are looked at while the server is waited for.
-const PERIOD: Duration = Duration::from_millis(25);
+const CHECK_INTERVAL: Duration = Duration::from_millis(25);
 /// When to come back where the server does not say.
-const RETRY: Duration = Duration::from_secs(60);
+const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(60);
 /// Words of an error of HTTP that are told.
-const WORDS: usize = 200;
+const MAX_ERROR_CHARS: usize = 200;
 
 // gix follows fifty redirects without a look at addresses, and would hand a token to whoever a
 // redirect leads to. So its protocol has a transport of ours.
@@ -160,7 +160,7 @@ fn redirect(from: &Url, response: &Response, tail: &str) -> Result<Url, Error> {
     shown.set_username("").ok();
     shown.set_password(None).ok();
     let refused = |why: &str| {
-        let shown = model::shown(shown.as_str(), WORDS);
+        let shown = model::shown(shown.as_str(), MAX_ERROR_CHARS);
         Error::Refused(format!("the server redirects to `{shown}`: {why}"))
     };
     match (from.scheme(), next.scheme()) {
@@ -188,7 +188,7 @@ fn words(error: &reqwest::Error) -> String {
     }
     format!(
         "the server cannot be reached: {}",
-        model::shown(&cause.to_string(), WORDS)
+        model::shown(&cause.to_string(), MAX_ERROR_CHARS)
     )
 }
 
@@ -202,14 +202,14 @@ pub(super) fn check_status(response: &Response) -> Result<(), Error> {
     let asks_to_wait = response.headers().contains_key(RETRY_AFTER);
     Err(match shown {
         403 | 503 if asks_to_wait => Error::RateLimited {
-            after: egress::retry_after(response.headers()).unwrap_or(RETRY),
+            after: egress::retry_after(response.headers()).unwrap_or(DEFAULT_RETRY_DELAY),
         },
         403 => Error::Refused("the server does not let the caller in (403)".to_owned()),
         404 | 410 => Error::Refused(format!(
             "the server has no such repository, or not for the caller ({shown})"
         )),
         429 => Error::RateLimited {
-            after: egress::retry_after(response.headers()).unwrap_or(RETRY),
+            after: egress::retry_after(response.headers()).unwrap_or(DEFAULT_RETRY_DELAY),
         },
         300..=399 => Error::Refused(format!("the server redirects where it may not ({shown})")),
         400..=499 => Error::Refused(format!("the server refused the request ({shown})")),
@@ -227,7 +227,7 @@ impl Link {
         self.runtime.block_on(async {
             let mut work = pin!(work);
             loop {
-                if let Ok(done) = tokio::time::timeout(PERIOD, &mut work).await {
+                if let Ok(done) = tokio::time::timeout(CHECK_INTERVAL, &mut work).await {
                     return done.map_err(|error| Error::Unavailable(words(&error)));
                 }
                 self.guard.check()?;

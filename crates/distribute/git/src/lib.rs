@@ -50,4 +50,4 @@ pub use guard::Limits;
 pub use read::SkillFiles;
 pub use remote::{Credential, Remote, RemoteOptions};
 pub use repository::{Earlier, Repository, Tip, Update};
-pub use tree::{Found, FoundSkill};
+pub use tree::{CommitSkills, FoundSkill};

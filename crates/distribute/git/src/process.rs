@@ -18,7 +18,7 @@ use super::{Error, Remote};
 /// Of what a program complains, so much is kept.
 const MAX_COMPLAINT: usize = 4096;
 /// And so much is told.
-const WORDS: usize = 300;
+const MAX_ERROR_CHARS: usize = 300;
 /// What programs find where the machine says nothing.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -211,7 +211,7 @@ impl Complaint {
             return None;
         }
         let has = |word: &str| said.contains(word);
-        let shown = model::shown(&said, WORDS);
+        let shown = model::shown(&said, MAX_ERROR_CHARS);
         if has("Host key verification failed") || has("REMOTE HOST IDENTIFICATION") {
             let message = "the host's key is none that is known; add it to the file of known hosts";
             return Some(Error::Refused(format!("{message} ({shown})")));

@@ -12,7 +12,7 @@ use gix::ObjectId;
 use super::conversation::{Answer, Ask, RemoteRef, all_words, ask, final_error};
 use super::guard::Guard;
 use super::pull::{Pull, descends};
-use super::{Error, Found, Limits, Remote, SkillFiles, read, tree};
+use super::{CommitSkills, Error, Limits, Remote, SkillFiles, read, tree};
 
 /// Bytes that one object may have: what states more is refused before it is inflated. Gix
 /// bounds by it what it keeps of all objects of a pack as well.
@@ -21,7 +21,7 @@ pub(super) const MAX_OBJECT: u64 = 64 << 20;
 /// cloned again.
 const MAX_PACKS: usize = 50;
 /// How often an update looks whether another one has ended.
-const PAUSE: Duration = Duration::from_millis(10);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// What the remote's ref is called here.
 pub(super) const TIP: &str = "refs/repertoire/tip";
 /// The repository, inside the folder that the caller gives.
@@ -210,7 +210,7 @@ impl Repository {
             match self.updating.try_lock() {
                 Ok(turn) => return Ok(turn),
                 Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => std::thread::park_timeout(PAUSE),
+                Err(TryLockError::WouldBlock) => std::thread::park_timeout(LOCK_RETRY_INTERVAL),
             }
         }
     }
@@ -360,7 +360,7 @@ impl Repository {
         below: &str,
         (max_entries, max_skills): (usize, usize),
         stop: &AtomicBool,
-    ) -> Result<Found, Error> {
+    ) -> Result<CommitSkills, Error> {
         let _place = self.place.read().unwrap_or_else(PoisonError::into_inner);
         self.doubting(open(&self.path()).and_then(|here| {
             let commit = here.find_commit(id(commit)?);

@@ -23,7 +23,7 @@ pub struct FoundSkill {
 
 /// What a commit has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct CommitSkills {
     /// Its skills, the shortest path first.
     pub skills: Vec<FoundSkill>,
     /// What was not looked into, each path with why.
@@ -136,7 +136,7 @@ pub(super) fn find(
     folder: &str,
     (max_entries, max_skills): (usize, usize),
     stop: &AtomicBool,
-) -> Result<Found, Error> {
+) -> Result<CommitSkills, Error> {
     let folder = folder.trim_matches('/');
     let Some(top) = below(repository, root, folder)? else {
         let folder = model::shown(folder, 200);
@@ -144,7 +144,7 @@ pub(super) fn find(
             "the repository has no folder `{folder}`"
         )));
     };
-    let mut found = Found::default();
+    let mut found = CommitSkills::default();
     let mut seen = 0;
     let mut next = vec![(folder.to_owned(), top, 0)];
     while let Some((path, tree, depth)) = next.pop() {

@@ -9,7 +9,7 @@ use super::Error;
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES};
 
 /// Bytes of an archive beside those of its files: headers and padding.
-const AROUND: u64 = 4 * 1024 * 1024;
+const ARCHIVE_OVERHEAD_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The files of a `.tar.gz`, by path. It may come from anybody: files alone, under paths
 /// inside of a skill, no more and no larger than a skill may have.
@@ -18,7 +18,8 @@ const AROUND: u64 = 4 * 1024 * 1024;
 /// It is no such archive.
 pub fn unpack(archive: &[u8]) -> Result<Vec<(FilePath, Bytes)>, Error> {
     let wrong = |reason: String| Error::Archive { reason };
-    let unpacked = flate2::read::GzDecoder::new(archive).take(MAX_SKILL_BYTES + AROUND);
+    let unpacked =
+        flate2::read::GzDecoder::new(archive).take(MAX_SKILL_BYTES + ARCHIVE_OVERHEAD_BYTES);
     let mut archive = tar::Archive::new(unpacked);
     let (mut files, mut total) = (BTreeMap::new(), 0);
     let entries = archive

@@ -22,7 +22,7 @@ use super::{Error, MAX_SKILLS, Method, Record, contents, disk, health};
 use model::{Digest, FilePath, SkillId, bundle_digest};
 
 /// How long it waits before it asks for the lock again.
-const PAUSE: Duration = Duration::from_millis(5);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 /// Files that others put into the folder of a skill, and that are kept there: more of them
 /// are somebody's project, which a link serves better.
 const MAX_DATA: usize = 100_000;
@@ -87,7 +87,7 @@ pub(crate) fn lock(folder: &Path, of: &Path, give_up: &dyn Fn() -> bool) -> Resu
                 path: of.to_owned(),
             });
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(LOCK_RETRY_INTERVAL);
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use model::{Code, Digest, Failure, SkillId, one_of, shown};
 
 /// Paths that a message names.
-const NAMED: usize = 3;
+const MAX_NAMED_PATHS: usize = 3;
 
 /// A call on installed skills failed.
 #[derive(Debug, thiserror::Error)]
@@ -116,9 +116,12 @@ pub enum Error {
 
 /// The first three of some paths, and how many more there are.
 pub(crate) fn named(paths: &[String]) -> String {
-    let first = paths.iter().take(NAMED).map(|path| shown(path, 120));
+    let first = paths
+        .iter()
+        .take(MAX_NAMED_PATHS)
+        .map(|path| shown(path, 120));
     let first: Vec<_> = first.collect();
-    match paths.len().saturating_sub(NAMED) {
+    match paths.len().saturating_sub(MAX_NAMED_PATHS) {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
     }
@@ -146,7 +149,7 @@ impl Error {
         let mut near: Vec<String> = near.map(ToString::to_string).collect();
         // One that is in several folders is named once.
         near.dedup();
-        near.truncate(NAMED);
+        near.truncate(MAX_NAMED_PATHS);
         Self::NotInstalled {
             skill: skill.to_owned(),
             near,

@@ -63,7 +63,7 @@ pub use health::{Health, Status};
 pub use home::{Home, Placed};
 pub use lock_file::{LOCK_FILE, Locked, SkillsLock};
 pub use npx::{NPX_LOCK_FILE, NpxLock, NpxSkill};
-pub use priority::{Moved, Order, Place};
+pub use priority::{Moved, Order, PriorityEntry};
 pub use record::{Method, Record};
 pub use state::list;
 

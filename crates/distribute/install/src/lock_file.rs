@@ -15,7 +15,7 @@ use model::{Digest, SkillId, VersionNumber};
 /// The name of the file.
 pub const LOCK_FILE: &str = "skills.lock";
 /// The form of the file.
-const FORM: u32 = 1;
+const LOCK_FILE_FORMAT: u32 = 1;
 const HEAD: &str = "\
 # The skills of this folder, to the byte. Written by `repertoire install`; keep it in version control.
 ";
@@ -78,9 +78,9 @@ impl SkillsLock {
 
     fn parse(text: &str) -> Result<Self, String> {
         let document: Document = toml::from_str(text).map_err(|error| error.to_string())?;
-        if document.version != FORM {
+        if document.version != LOCK_FILE_FORMAT {
             return Err(format!(
-                "it is of form {}, and this version knows {FORM}",
+                "it is of form {}, and this version knows {LOCK_FILE_FORMAT}",
                 document.version
             ));
         }
@@ -105,7 +105,7 @@ impl SkillsLock {
     /// Its text.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = format!("{HEAD}version = {FORM}\n");
+        let mut text = format!("{HEAD}version = {LOCK_FILE_FORMAT}\n");
         for skill in &self.skills {
             let targets: Vec<_> = skill.targets.iter().map(|target| quoted(target)).collect();
             let fields = [

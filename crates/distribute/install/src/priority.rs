@@ -8,7 +8,7 @@ use model::{SkillId, SkillKey};
 
 /// A skill and its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct PriorityEntry {
     /// The skill.
     pub id: SkillId,
     /// It keeps its place when others move.
@@ -30,12 +30,12 @@ pub struct Moved {
 /// All skills, the first one first: so no two have the same place, whatever happens.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Order(pub(crate) Vec<Place>);
+pub struct Order(pub(crate) Vec<PriorityEntry>);
 
 impl Order {
     /// The places, the first one first.
     #[must_use]
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[PriorityEntry] {
         &self.0
     }
 
@@ -55,11 +55,11 @@ impl Order {
             .0
             .iter()
             .filter(|place| there.contains(&place.id.key()));
-        let mut places: Vec<Place> = kept.cloned().collect();
+        let mut places: Vec<PriorityEntry> = kept.cloned().collect();
         let mut seen: HashSet<SkillKey> = places.iter().map(|place| place.id.key()).collect();
         for id in skills {
             if seen.insert(id.key()) {
-                places.push(Place {
+                places.push(PriorityEntry {
                     id: id.clone(),
                     locked: false,
                 });
@@ -79,7 +79,7 @@ impl Order {
             .collect();
         let from = self.place(key)? - 1;
         let at = place.clamp(1, self.0.len()) - 1;
-        let mut slots: Vec<Option<Place>> = vec![None; self.0.len()];
+        let mut slots: Vec<Option<PriorityEntry>> = vec![None; self.0.len()];
         let (mut free, mut evicted) = (Vec::new(), None);
         for (index, mut place) in std::mem::take(&mut self.0).into_iter().enumerate() {
             let slot = slots.get_mut(if index == from { at } else { index });

@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 3;
 
 /// What was found below a root.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundFolders {
     /// Folders that hold a SKILL.md, in the order of their names.
     pub(super) skills: Vec<PathBuf>,
     /// Folders that were looked into, skills aside.
@@ -28,7 +28,7 @@ pub(super) struct Found {
     pub(super) visited: usize,
 }
 
-impl Found {
+impl FoundFolders {
     /// A folder cannot be looked into. One that is not there has nothing in it.
     fn fault(&mut self, folder: &Path, error: &io::Error) {
         let is_gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
@@ -40,14 +40,20 @@ impl Found {
 
 /// Looks for skills below a root, in `max` folders and files at most, passing over folders
 /// that were `seen`.
-pub(super) fn find(root: &Path, max: usize, seen: &mut BTreeSet<Inode>) -> Found {
-    let mut found = Found::default();
+pub(super) fn find(root: &Path, max: usize, seen: &mut BTreeSet<Inode>) -> FoundFolders {
+    let mut found = FoundFolders::default();
     below(root, 0, max, seen, &mut found);
     found
 }
 
 /// Goes through a folder once, whatever it turns out to be: a skill, or one that groups some.
-fn below(folder: &Path, depth: usize, max: usize, seen: &mut BTreeSet<Inode>, found: &mut Found) {
+fn below(
+    folder: &Path,
+    depth: usize,
+    max: usize,
+    seen: &mut BTreeSet<Inode>,
+    found: &mut FoundFolders,
+) {
     if let Err(error) = fs::metadata(folder) {
         found.fault(folder, &error);
     }

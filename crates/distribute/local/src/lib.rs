@@ -18,14 +18,14 @@
 //!
 //! | file | what it says |
 //! |---|---|
-//! | `place` | where an agent's skills are: the folders of a project and of a home |
+//! | `agent_folders` | where an agent's skills are: the folders of a project and of a home |
 //! | `find` | which folders there hold a skill |
-//! | `look` | what has changed there, and what it comes to |
-//! | `chosen` | which of the skills are shown, and held |
+//! | `folder_scanner` | what has changed there, and what it comes to |
+//! | `selection` | which of the skills are shown, and held |
 //! | `watches` | being told that something happens |
 //! | `overlay` | one place, kept in step |
 //! | `overlays` | all of them |
-//! | `saves` | a folder that somebody works in, read anew after each save |
+//! | `folder_watcher` | a folder that somebody works in, read anew after each save |
 //!
 //! Not here: how these skills are put in front of the store's (`registry`, `search`), what is
 //! read of a folder (`folders`), who calls from where (the server).
@@ -39,19 +39,19 @@
     clippy::print_stderr
 )]
 
-mod chosen;
+mod agent_folders;
 mod find;
-mod look;
+mod folder_scanner;
+mod folder_watcher;
 mod overlay;
 mod overlays;
-mod place;
-mod saves;
+mod selection;
 #[cfg(test)]
 mod tests;
 mod watches;
 
-pub use look::{Limits, Skipped};
-pub use overlay::{Change, Changes, Seen};
+pub use agent_folders::AgentFolders;
+pub use folder_scanner::{Limits, Skipped};
+pub use folder_watcher::FolderWatcher;
+pub use overlay::{Change, Changes, OverlaySnapshot};
 pub use overlays::{Options, Overlays};
-pub use place::Place;
-pub use saves::Saves;

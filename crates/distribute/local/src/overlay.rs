@@ -13,35 +13,35 @@ use tokio::sync::{Semaphore, broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::look::{Look, Looked, QUIET, Skipped};
-use super::watches::{Told, Watches};
-use super::{Limits, Place};
+use super::folder_scanner::{FolderScanner, QUIET_INTERVAL, ScanResult, Skipped};
+use super::watches::{ChangeSignal, Watches};
+use super::{AgentFolders, Limits};
 use executor::Stop;
 use model::{Event, EventKind, Principal, SkillKey};
 use registry::{LocalPast, LocalSkills, Registry};
 use search::{LocalIndex, SearchIndex};
 
 /// How long is waited for what else happens.
-const DEBOUNCE: Duration = Duration::from_millis(100);
+const DEBOUNCE_DELAY: Duration = Duration::from_millis(100);
 /// And at most, where it does not end.
 const MAX_DEBOUNCE: Duration = Duration::from_millis(300);
 /// How often a place is looked at where nothing is told.
-const BLIND: Duration = Duration::from_millis(300);
+const UNWATCHED_POLL_INTERVAL: Duration = Duration::from_millis(300);
 /// And where all is told: what was told may not be all.
-const SELDOM: Duration = Duration::from_secs(10);
+const WATCHED_POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// How long is waited after a fault, and twice as long after each that follows.
 const BACKOFF: Duration = Duration::from_millis(500);
 /// And at most.
 const MAX_BACKOFF: Duration = Duration::from_mins(1);
 /// Lists of changes that whoever follows may lag behind.
-const QUEUE: usize = 64;
+const CHANGE_QUEUE_CAPACITY: usize = 64;
 
 /// What happened in folders at once.
 pub type Change = Arc<[Event]>;
 
 /// The skills of the store with those of a place in front, as they were at a time.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct OverlaySnapshot {
     /// All of them.
     pub registry: Registry,
     /// The index of all of them.
@@ -55,8 +55,8 @@ pub struct Seen {
 /// A place, and who is there.
 #[derive(Debug)]
 pub(super) struct Overlay {
-    pub(super) place: Place,
-    seen: ArcSwap<Seen>,
+    pub(super) place: AgentFolders,
+    seen: ArcSwap<OverlaySnapshot>,
     changes: broadcast::Sender<Change>,
     is_ready: watch::Sender<bool>,
     /// Who follows the changes.
@@ -130,20 +130,20 @@ impl Drop for Changes {
 
 impl Overlay {
     pub(super) fn new(
-        place: Place,
+        place: AgentFolders,
         registry: Registry,
         search: SearchIndex,
         stop: CancellationToken,
     ) -> Self {
         Self {
             place,
-            seen: ArcSwap::from_pointee(Seen {
+            seen: ArcSwap::from_pointee(OverlaySnapshot {
                 registry,
                 search,
                 local: Arc::default(),
                 skipped: Arc::default(),
             }),
-            changes: broadcast::channel(QUEUE).0,
+            changes: broadcast::channel(CHANGE_QUEUE_CAPACITY).0,
             is_ready: watch::Sender::new(false),
             followers: AtomicUsize::new(0),
             used: Mutex::new(Instant::now()),
@@ -163,7 +163,7 @@ impl Overlay {
     }
 
     /// What is seen now.
-    pub(super) fn seen(&self) -> Arc<Seen> {
+    pub(super) fn seen(&self) -> Arc<OverlaySnapshot> {
         self.seen.load_full()
     }
 
@@ -195,7 +195,12 @@ impl Overlay {
     }
 
     /// Takes in what a look found.
-    fn take_in(&self, looked: &mut Looked, stored: (&Registry, &SearchIndex), index: &mut Index) {
+    fn take_in(
+        &self,
+        looked: &mut ScanResult,
+        stored: (&Registry, &SearchIndex),
+        index: &mut Index,
+    ) {
         let (registry, search) = stored;
         let before = self.seen();
         let skipped: Arc<[Skipped]> = std::mem::take(&mut looked.skipped).into();
@@ -221,7 +226,7 @@ impl Overlay {
                 Some(index) => search.with_local(front.clone(), index.clone()),
                 None => search.clone(),
             };
-            self.seen.store(Arc::new(Seen {
+            self.seen.store(Arc::new(OverlaySnapshot {
                 registry: front.clone(),
                 search,
                 local: Arc::clone(&local),
@@ -327,15 +332,15 @@ pub(super) struct Keeper {
 
 /// What is handed from one look to the next.
 struct Work {
-    look: Look,
+    look: FolderScanner,
     watches: Watches,
     index: Index,
 }
 
 /// How a look ended.
-enum Ended {
+enum ScanEnd {
     /// What the next one goes on from, and whether that is soon.
-    Looked(Box<Work>, bool),
+    Scanned(Box<Work>, bool),
     /// There is nobody to look for.
     Stopped,
     /// By a fault, with which all is lost but what is seen.
@@ -346,16 +351,16 @@ impl Keeper {
     /// Looks whenever something happens, until `leaves` says that nobody is there any more, or
     /// it is stopped.
     pub(super) async fn keep(self, leaves: impl Fn(&Arc<Overlay>) -> bool) {
-        let told = Arc::new(Told::default());
+        let told = Arc::new(ChangeSignal::default());
         let past = Arc::default();
         let mut work = self.begin(&told, &past);
         let mut faults = 0;
         let stop = self.overlay.stop.clone();
         loop {
             let looked = match self.work(work).await {
-                Ended::Looked(kept, again) => Some((*kept, again)),
-                Ended::Stopped => return,
-                Ended::Broke => None,
+                ScanEnd::Scanned(kept, again) => Some((*kept, again)),
+                ScanEnd::Stopped => return,
+                ScanEnd::Broke => None,
             };
             // Nobody waits for a place that cannot be looked at.
             self.overlay.is_ready.send_replace(true);
@@ -371,9 +376,9 @@ impl Keeper {
             work = kept;
             faults = 0;
             let mut pause = match again {
-                true => QUIET,
-                false if work.watches.is_blind() => BLIND,
-                false => SELDOM,
+                true => QUIET_INTERVAL,
+                false if work.watches.is_blind() => UNWATCHED_POLL_INTERVAL,
+                false => WATCHED_POLL_INTERVAL,
             };
             if let Some((at, _)) = work.index.retry {
                 pause = pause.min(at.saturating_duration_since(Instant::now()));
@@ -390,8 +395,8 @@ impl Keeper {
     }
 
     /// Begins to look, from what is seen.
-    fn begin(&self, told: &Arc<Told>, past: &Arc<Mutex<LocalPast>>) -> Work {
-        let look = Look::new(
+    fn begin(&self, told: &Arc<ChangeSignal>, past: &Arc<Mutex<LocalPast>>) -> Work {
+        let look = FolderScanner::new(
             &self.overlay.place,
             self.registry.clone(),
             self.limits,
@@ -411,10 +416,10 @@ impl Keeper {
     }
 
     /// One look, off the async threads.
-    async fn work(&self, mut work: Work) -> Ended {
+    async fn work(&self, mut work: Work) -> ScanEnd {
         let permit = Arc::clone(&self.permits).acquire_owned();
         let Some(permit) = self.overlay.stop.run_until_cancelled(permit).await else {
-            return Ended::Stopped;
+            return ScanEnd::Stopped;
         };
         let (overlay, registry, search) = (
             Arc::clone(&self.overlay),
@@ -434,13 +439,13 @@ impl Keeper {
             (work, looked.again || has_new)
         });
         match looked.await {
-            Ok((work, again)) => Ended::Looked(Box::new(work), again),
+            Ok((work, again)) => ScanEnd::Scanned(Box::new(work), again),
             // The runtime ends.
-            Err(error) if error.is_cancelled() => Ended::Stopped,
+            Err(error) if error.is_cancelled() => ScanEnd::Stopped,
             Err(error) => {
                 let folder = self.overlay.place.project.display();
                 tracing::error!(%error, %folder, "a look at skills of folders broke, and begins again");
-                Ended::Broke
+                ScanEnd::Broke
             }
         }
     }
@@ -452,10 +457,10 @@ fn system_time(registry: &Registry) -> std::time::SystemTime {
 }
 
 /// Waits for what else happens.
-async fn debounce(told: &Told) {
+async fn debounce(told: &ChangeSignal) {
     let end = Instant::now() + MAX_DEBOUNCE;
     loop {
-        let until = (Instant::now() + DEBOUNCE).min(end);
+        let until = (Instant::now() + DEBOUNCE_DELAY).min(end);
         if tokio::time::timeout_at(until, told.happened.notified())
             .await
             .is_err()

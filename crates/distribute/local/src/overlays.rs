@@ -7,15 +7,15 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::overlay::{Changes, Keeper, Overlay, Seen};
-use super::{Limits, Place};
+use super::overlay::{Changes, Keeper, Overlay, OverlaySnapshot};
+use super::{AgentFolders, Limits};
 use registry::Registry;
 use search::SearchIndex;
 
 /// Places that are looked at in one moment.
-const AT_ONCE: usize = 2;
+const SCAN_CONCURRENCY: usize = 2;
 /// How long a call waits for a place that nobody called from before.
-const PATIENCE: Duration = Duration::from_secs(5);
+const FIRST_SCAN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bounds of all places.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ struct Shared {
     registry: Registry,
     search: SearchIndex,
     options: Options,
-    places: Mutex<BTreeMap<Place, Arc<Overlay>>>,
+    places: Mutex<BTreeMap<AgentFolders, Arc<Overlay>>>,
     permits: Arc<Semaphore>,
     stop: CancellationToken,
 }
@@ -72,7 +72,7 @@ impl Overlays {
                 search,
                 options,
                 places: Mutex::default(),
-                permits: Arc::new(Semaphore::new(AT_ONCE)),
+                permits: Arc::new(Semaphore::new(SCAN_CONCURRENCY)),
                 stop,
             }),
         }
@@ -80,17 +80,17 @@ impl Overlays {
 
     /// What is seen from a place. The first call waits until its folders were looked at. None:
     /// there are too many places, and nothing but the store is seen from this one.
-    pub async fn seen(&self, place: &Place) -> Option<Arc<Seen>> {
+    pub async fn seen(&self, place: &AgentFolders) -> Option<Arc<OverlaySnapshot>> {
         let overlay = self.shared.overlay(place)?;
-        overlay.ready(PATIENCE).await;
+        overlay.ready(FIRST_SCAN_TIMEOUT).await;
         Some(overlay.seen())
     }
 
     /// The changes of what is seen from a place, from now on.
-    pub async fn changes(&self, place: &Place) -> Option<Changes> {
+    pub async fn changes(&self, place: &AgentFolders) -> Option<Changes> {
         let overlay = self.shared.overlay(place)?;
         let changes = overlay.changes();
-        overlay.ready(PATIENCE).await;
+        overlay.ready(FIRST_SCAN_TIMEOUT).await;
         Some(changes)
     }
 
@@ -113,11 +113,11 @@ impl Overlays {
 }
 
 impl Shared {
-    fn places(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Overlay>>> {
+    fn places(&self) -> MutexGuard<'_, BTreeMap<AgentFolders, Arc<Overlay>>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn overlay(self: &Arc<Self>, place: &Place) -> Option<Arc<Overlay>> {
+    fn overlay(self: &Arc<Self>, place: &AgentFolders) -> Option<Arc<Overlay>> {
         let mut places = self.places();
         if let Some(overlay) = places.get(place) {
             overlay.touch();
@@ -184,7 +184,7 @@ impl Shared {
         Self::remove(&mut self.places(), overlay);
     }
 
-    fn remove(places: &mut BTreeMap<Place, Arc<Overlay>>, overlay: &Arc<Overlay>) {
+    fn remove(places: &mut BTreeMap<AgentFolders, Arc<Overlay>>, overlay: &Arc<Overlay>) {
         let known = places.get(&overlay.place);
         if known.is_some_and(|known| Arc::ptr_eq(known, overlay)) {
             places.remove(&overlay.place);
@@ -216,8 +216,8 @@ mod tests {
         (folder, Overlays::new(registry, search, options))
     }
 
-    fn place(folder: &Path, project: &str) -> Place {
-        Place {
+    fn place(folder: &Path, project: &str) -> AgentFolders {
+        AgentFolders {
             project: folder.join(project),
             user: Vec::new(),
         }
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(told.expect("told").len(), 1);
         let left = permits.left.lock().expect("a list").clone();
         assert!(
-            !left.is_empty() && left.iter().all(|left| *left == AT_ONCE - 1),
+            !left.is_empty() && left.iter().all(|left| *left == SCAN_CONCURRENCY - 1),
             "{left:?}"
         );
     }

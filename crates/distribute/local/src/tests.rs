@@ -32,7 +32,7 @@ struct World {
     folder: TempDir,
     registry: Registry,
     overlays: Overlays,
-    place: Place,
+    place: AgentFolders,
 }
 
 impl World {
@@ -61,12 +61,16 @@ impl World {
         self.folder.path().join("home").join(path)
     }
 
-    async fn seen(&self) -> Arc<Seen> {
+    async fn seen(&self) -> Arc<OverlaySnapshot> {
         self.overlays.seen(&self.place).await.expect("a place")
     }
 
     /// Waits until so many skills are seen, and it is so.
-    async fn until(&self, what: &str, is_so: impl Fn(&Seen) -> bool) -> (Arc<Seen>, Duration) {
+    async fn until(
+        &self,
+        what: &str,
+        is_so: impl Fn(&OverlaySnapshot) -> bool,
+    ) -> (Arc<OverlaySnapshot>, Duration) {
         let begun = Instant::now();
         loop {
             let seen = self.seen().await;
@@ -90,12 +94,12 @@ impl World {
     }
 }
 
-fn place(folder: &Path, project: &str) -> Place {
+fn place(folder: &Path, project: &str) -> AgentFolders {
     let project = folder.join(project);
     fs::create_dir_all(&project).expect("a folder");
     let home = folder.join("home");
     fs::create_dir_all(&home).expect("a folder");
-    Place::new(&project, Some(&home), |_| None)
+    AgentFolders::new(&project, Some(&home), |_| None)
 }
 
 /// A SKILL.md that ends with the word that it says.
@@ -110,7 +114,7 @@ fn write(folder: &Path, word: &str) {
 }
 
 /// What the description of a skill says.
-fn said(seen: &Seen, id: &str) -> Option<String> {
+fn said(seen: &OverlaySnapshot, id: &str) -> Option<String> {
     let id: SkillId = id.parse().expect("an id");
     let skill = seen.local.get(&id.key())?;
     let description = &skill.version().skill.description;
@@ -139,7 +143,7 @@ fn names(local: &LocalSkills) -> Vec<String> {
     local.iter().map(|skill| skill.id().to_string()).collect()
 }
 
-fn ids(seen: &Seen) -> Vec<String> {
+fn ids(seen: &OverlaySnapshot) -> Vec<String> {
     names(&seen.local)
 }
 
@@ -162,7 +166,7 @@ async fn skills_of_every_agent_of_the_project_and_of_the_home_are_seen_in_their_
         "local/user/d",
     ];
     // What is passed over is written last, and a look may come before it.
-    let all_seen = |seen: &Seen| ids(seen) == all && !seen.skipped.is_empty();
+    let all_seen = |seen: &OverlaySnapshot| ids(seen) == all && !seen.skipped.is_empty();
     let (seen, _) = world.until("all are there", all_seen).await;
     assert_eq!(said(&seen, "local/project/a").as_deref(), Some("one"));
     let skipped: Vec<_> = seen.skipped.iter().map(|one| &one.folder).collect();
@@ -190,7 +194,7 @@ async fn a_repository_that_ignores_its_agents_folders_hides_nothing_of_them() {
     fs::write(folder.join(".env"), "KEY=1").expect("a file");
     fs::write(folder.join("notes.md"), "Notes.").expect("a file");
     // The file that is written last.
-    let has_notes = |seen: &Seen| {
+    let has_notes = |seen: &OverlaySnapshot| {
         let mut files = seen.local.iter().flat_map(|skill| &skill.version().files);
         files.any(|file| file.path.as_str() == "notes.md")
     };
@@ -272,7 +276,7 @@ async fn a_place_has_so_many_skills_and_bytes_and_is_looked_at_so_far() {
     let (seen, _) = world.until("three", |seen| ids(seen) == three).await;
     assert!(seen.skipped.iter().any(|one| one.reason.contains("MiB")));
     write(&root.join("e"), "e");
-    let too_many = |seen: &Seen| {
+    let too_many = |seen: &OverlaySnapshot| {
         let mut skipped = seen.skipped.iter();
         skipped.any(|one| one.reason.contains("more than 3 skills"))
     };
@@ -281,7 +285,7 @@ async fn a_place_has_so_many_skills_and_bytes_and_is_looked_at_so_far() {
     for at in 0..100 {
         fs::write(root.join(format!("e/{at}")), "x").expect("a file");
     }
-    let too_large = |seen: &Seen| {
+    let too_large = |seen: &OverlaySnapshot| {
         let mut skipped = seen.skipped.iter();
         skipped.any(|one| one.reason.contains("files and folders"))
     };
@@ -386,7 +390,7 @@ async fn skills_of_a_place_are_found_by_their_words_among_those_of_the_store() {
     write(&root.join("hidden"), "kumquat");
     write(&root.join("shared"), "kumquat");
     write(&root.join("copied"), "medlar");
-    let find = |seen: &Seen, text: &str, offset: usize, limit: usize| {
+    let find = |seen: &OverlaySnapshot, text: &str, offset: usize, limit: usize| {
         let query = SearchQuery {
             text: text.to_owned(),
             offset,
@@ -443,7 +447,7 @@ async fn skills_of_a_place_are_found_by_their_words_among_those_of_the_store() {
 #[test]
 fn whoever_starts_an_agent_at_home_has_no_project_there() {
     let home = Path::new("/home/me");
-    let place = Place::new(home, Some(home), |name| {
+    let place = AgentFolders::new(home, Some(home), |name| {
         (name == "CODEX_HOME").then(|| "/else/codex".into())
     });
     let roots = place.roots();

@@ -18,7 +18,7 @@ use folders::Inode;
 
 /// What was told.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ChangeSignal {
     /// Something happened.
     pub(super) happened: Notify,
     blind: AtomicBool,
@@ -30,7 +30,7 @@ pub(super) struct Watches {
     watched: BTreeMap<PathBuf, Inode>,
     /// Folders that cannot be watched, which was said.
     refused: BTreeSet<PathBuf>,
-    told: Arc<Told>,
+    told: Arc<ChangeSignal>,
 }
 
 /// Something at this path may have changed a skill below the roots. Whatever else happens
@@ -43,7 +43,7 @@ fn concerns(roots: &[PathBuf], path: &Path) -> bool {
 
 impl Watches {
     /// Watches that tell of what concerns these roots.
-    pub(super) fn new(roots: Vec<PathBuf>, told: Arc<Told>) -> Self {
+    pub(super) fn new(roots: Vec<PathBuf>, told: Arc<ChangeSignal>) -> Self {
         let teller = Arc::clone(&told);
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             match event {
@@ -83,7 +83,7 @@ impl Watches {
     }
 
     /// None, which tell nothing.
-    pub(super) fn none(told: Arc<Told>) -> Self {
+    pub(super) fn none(told: Arc<ChangeSignal>) -> Self {
         Self {
             watcher: None,
             watched: BTreeMap::new(),
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn whoever_has_watches_again_sees_again() {
-        let told = Arc::new(Told::default());
+        let told = Arc::new(ChangeSignal::default());
         let mut watches = Watches::new(Vec::new(), Arc::clone(&told));
         told.blind.store(true, Ordering::Relaxed);
         assert!(watches.is_blind());
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_watched_makes_nobody_look_at_intervals() {
-        let told = Arc::new(Told::default());
+        let told = Arc::new(ChangeSignal::default());
         let mut watches = Watches::new(Vec::new(), told);
         let folder = tempfile::tempdir().expect("a folder");
         let inode = folders::inode(folder.path()).expect("a folder");

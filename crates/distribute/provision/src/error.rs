@@ -33,7 +33,7 @@ pub enum Error {
     )]
     NothingNamed,
     /// The scan found something.
-    #[error("{}", report.telling(&format!("Skill '{id}'")))]
+    #[error("{}", report.describe(&format!("Skill '{id}'")))]
     Risk {
         /// The skill.
         id: SkillId,

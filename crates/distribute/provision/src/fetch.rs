@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::{AT_ONCE, Archive, Error, Pin, Place, Provision, Source, fail};
+use super::{Archive, Error, FETCH_CONCURRENCY, Pin, Provision, Source, TargetFolder, fail};
 use install::{Locked, Method, Placed, Record, Status, unpack};
 use model::{FilePath, SkillId};
 use skill_md::ReadOptions;
@@ -18,9 +18,9 @@ const MAX_BYTES: usize = 512 * 1024 * 1024;
 
 /// A version that is to be there.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct RequiredVersion {
     pub(crate) pin: Pin,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<TargetFolder>,
     pub(crate) method: Method,
     /// Somebody has looked at what the scan warns of.
     pub(crate) is_known_risk: bool,
@@ -53,7 +53,7 @@ struct Fetched {
 }
 
 /// What a folder has of a version, whole.
-fn present(wanted: &Wanted, all: &[Placed]) -> Vec<Placed> {
+fn present(wanted: &RequiredVersion, all: &[Placed]) -> Vec<Placed> {
     let there = all.iter().filter(|placed| {
         let is_same = placed.record.id.key() == wanted.pin.id.key()
             && placed.record.digest == wanted.pin.digest
@@ -71,10 +71,10 @@ impl<S: Source> Provision<'_, S> {
     /// Has these versions there: fetches what is not.
     pub(crate) async fn put(
         &self,
-        wanted: &[Wanted],
+        wanted: &[RequiredVersion],
         force: bool,
     ) -> Result<Vec<InstalledSkill>, S::Error> {
-        let places: Vec<Place> = wanted.iter().flat_map(|w| w.places.clone()).collect();
+        let places: Vec<TargetFolder> = wanted.iter().flat_map(|w| w.places.clone()).collect();
         let all = self.targets.home(&places).list().map_err(fail::<S>)?;
         let total = AtomicUsize::new(0);
         let fetched = stream::iter(wanted).map(|wanted| async {
@@ -96,7 +96,7 @@ impl<S: Source> Provision<'_, S> {
         });
         // All of them before the first is written: one that is refused leaves every folder as
         // it was.
-        let fetched: Vec<_> = fetched.buffered(AT_ONCE).try_collect().await?;
+        let fetched: Vec<_> = fetched.buffered(FETCH_CONCURRENCY).try_collect().await?;
         let installed = wanted
             .iter()
             .zip(fetched)
@@ -106,7 +106,7 @@ impl<S: Source> Provision<'_, S> {
 
     /// Fetches a version. Nothing is taken on trust: not its files, not its digest, not what
     /// a scan on the server came to.
-    async fn fetch(&self, wanted: &Wanted, force: bool) -> Result<Fetched, S::Error> {
+    async fn fetch(&self, wanted: &RequiredVersion, force: bool) -> Result<Fetched, S::Error> {
         let Pin { id, number, .. } = &wanted.pin;
         let Archive { semantic, bytes } = self.source.archive(id, *number).await?;
         let files = unpack(&bytes).map_err(fail::<S>)?;
@@ -154,7 +154,7 @@ impl<S: Source> Provision<'_, S> {
 
     fn write(
         &self,
-        wanted: &Wanted,
+        wanted: &RequiredVersion,
         there: &[Placed],
         fetched: Option<&Fetched>,
         force: bool,

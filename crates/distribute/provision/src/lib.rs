@@ -23,28 +23,30 @@
     clippy::print_stderr
 )]
 
+mod command_report;
 mod error;
 mod fetch;
-mod look;
+mod installed;
 mod plan;
 mod targets;
-mod tell;
 #[cfg(test)]
 mod tests;
 
+pub use command_report::{
+    CommandReport, Line, Tone, of_audit, of_changes, of_installed, of_newer, of_removed,
+};
 pub use error::Error;
 pub use fetch::{InstalledSkill, Outcome};
-pub use look::{Concern, Finding, Newer, audit, installed, newer, uninstall, worst};
+pub use installed::{Concern, Finding, Newer, audit, installed, newer, uninstall, worst};
 pub use plan::{Changes, install, update};
-pub use targets::{Place, Targets, Wish};
-pub use tell::{Line, Told, Tone, of_audit, of_changes, of_installed, of_newer, of_removed};
+pub use targets::{TargetFolder, Targets, Wish};
 
 use std::time::Instant;
 
 use model::{Clock, Code, Digest, Failure, SkillId, VersionNumber};
 
 /// Skills that are asked for at once.
-const AT_ONCE: usize = 4;
+const FETCH_CONCURRENCY: usize = 4;
 
 /// A version that a server chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +63,7 @@ pub struct Pin {
 
 /// What a server knows of a version now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct PublishedVersion {
     /// Digest over all its files.
     pub digest: Digest,
     /// Why it was withdrawn; none: it was not.
@@ -102,7 +104,11 @@ pub trait Source {
     async fn archive(&self, id: &SkillId, number: VersionNumber) -> Result<Archive, Self::Error>;
 
     /// What is known of a version.
-    async fn known(&self, id: &SkillId, number: VersionNumber) -> Result<Known, Self::Error>;
+    async fn known(
+        &self,
+        id: &SkillId,
+        number: VersionNumber,
+    ) -> Result<PublishedVersion, Self::Error>;
 
     /// The version that a skill's name leads to.
     async fn latest(&self, id: &SkillId) -> Result<semver::Version, Self::Error>;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::fetch::Wanted;
-use super::{Error, InstalledSkill, Pin, Place, Provision, Source, fail};
+use super::fetch::RequiredVersion;
+use super::{Error, InstalledSkill, Pin, Provision, Source, TargetFolder, fail};
 use install::{Locked, Method, NpxLock, SkillsLock};
 use model::{Code, Digest, SkillId, SkillKey, VersionNumber};
 use trust::Verdict;
@@ -25,9 +25,14 @@ pub struct Changes {
     pub replaced: Vec<SkillId>,
 }
 
-impl Wanted {
+impl RequiredVersion {
     /// Chosen by the server, beside what the lock says of the skill.
-    fn chosen(mut pin: Pin, lock: Option<&SkillsLock>, places: Vec<Place>, method: Method) -> Self {
+    fn chosen(
+        mut pin: Pin,
+        lock: Option<&SkillsLock>,
+        places: Vec<TargetFolder>,
+        method: Method,
+    ) -> Self {
         let locked = lock.and_then(|lock| lock.get(&pin.id));
         // A skill that somebody asked for before stays one.
         pin.requested |= locked.is_some_and(|locked| locked.requested);
@@ -40,7 +45,7 @@ impl Wanted {
         }
     }
 
-    fn locked(locked: &Locked, places: Vec<Place>, method: Method) -> Self {
+    fn locked(locked: &Locked, places: Vec<TargetFolder>, method: Method) -> Self {
         Self {
             pin: Pin {
                 id: locked.id.clone(),
@@ -103,7 +108,7 @@ pub async fn install<S: Source>(
             let places = targets.places();
             let chosen = pins.into_iter();
             chosen
-                .map(|pin| Wanted::chosen(pin, lock.as_ref(), places.to_vec(), method))
+                .map(|pin| RequiredVersion::chosen(pin, lock.as_ref(), places.to_vec(), method))
                 .collect()
         }
     };
@@ -160,7 +165,7 @@ async fn of_lock<S: Source>(
     method: Method,
     frozen: bool,
     changes: &mut Changes,
-) -> Result<Vec<Wanted>, S::Error> {
+) -> Result<Vec<RequiredVersion>, S::Error> {
     let (mut wanted, mut anew) = (Vec::new(), Vec::new());
     for locked in lock.skills() {
         let places = with.targets.of(locked).map_err(S::Error::from)?;
@@ -168,7 +173,7 @@ async fn of_lock<S: Source>(
             Err(gone) if !frozen && S::has_code(&gone, Code::VersionNotFound) => {
                 let pins = with.source.resolve(vec![locked.id.to_string()]).await?;
                 let pins = pins.into_iter();
-                let chosen = |pin| Wanted::chosen(pin, Some(lock), places.clone(), method);
+                let chosen = |pin| RequiredVersion::chosen(pin, Some(lock), places.clone(), method);
                 anew.extend(pins.map(chosen));
                 changes.replaced.push(locked.id.clone());
             }
@@ -176,12 +181,12 @@ async fn of_lock<S: Source>(
             Ok(known) if known.digest != locked.digest => {
                 return Err(fail::<S>(differs(locked, known.digest)));
             }
-            Ok(_) => wanted.push(Wanted::locked(locked, places, method)),
+            Ok(_) => wanted.push(RequiredVersion::locked(locked, places, method)),
         }
     }
     // What a replacement requires may be in the lock, which decides, or be chosen already.
     let mut chosen: HashSet<SkillKey> = wanted.iter().map(|one| one.pin.id.key()).collect();
-    anew.retain(|one: &Wanted| chosen.insert(one.pin.id.key()));
+    anew.retain(|one: &RequiredVersion| chosen.insert(one.pin.id.key()));
     wanted.extend(anew);
     Ok(wanted)
 }
@@ -199,7 +204,7 @@ async fn of_npx<S: Source>(
     with: &Provision<'_, S>,
     method: Method,
     changes: &mut Changes,
-) -> Result<Vec<Wanted>, S::Error> {
+) -> Result<Vec<RequiredVersion>, S::Error> {
     let lock = NpxLock::read(&with.targets.npx_lock_file()).map_err(fail::<S>)?;
     let lock = lock.ok_or_else(|| fail::<S>(Error::NothingNamed))?;
     let mut found = Vec::new();
@@ -222,7 +227,7 @@ async fn of_npx<S: Source>(
     let pins = with.source.resolve(found).await?.into_iter();
     let places = with.targets.places();
     Ok(pins
-        .map(|pin| Wanted::chosen(pin, None, places.to_vec(), method))
+        .map(|pin| RequiredVersion::chosen(pin, None, places.to_vec(), method))
         .collect())
 }
 
@@ -300,7 +305,7 @@ fn beside<S: Source>(
     with: &Provision<'_, S>,
     pins: Vec<Pin>,
     lock: &SkillsLock,
-) -> Result<Vec<Wanted>, S::Error> {
+) -> Result<Vec<RequiredVersion>, S::Error> {
     let targets = with.targets;
     let all: BTreeSet<String> = lock
         .skills()
@@ -324,7 +329,7 @@ fn beside<S: Source>(
             None => everywhere.clone(),
         };
         let method = methods.get(&pin.id.key()).copied().unwrap_or_default();
-        wanted.push(Wanted::chosen(pin, Some(lock), places, method));
+        wanted.push(RequiredVersion::chosen(pin, Some(lock), places, method));
     }
     Ok(wanted)
 }

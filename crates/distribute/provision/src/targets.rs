@@ -21,7 +21,7 @@ pub struct Wish {
 
 /// A folder of skills, and what the lock calls it: the name of an agent, or its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TargetFolder {
     /// What the lock calls it.
     pub name: String,
     /// The folder.
@@ -36,7 +36,7 @@ pub struct Targets {
     data: PathBuf,
     scope: Scope,
     variables: fn(&str) -> Option<OsString>,
-    places: Vec<Place>,
+    places: Vec<TargetFolder>,
     /// Somebody asked for these places.
     is_asked: bool,
 }
@@ -97,12 +97,12 @@ impl Targets {
         }
     }
 
-    fn places_of(&self, names: &[String]) -> Result<Vec<Place>, Failure> {
-        let mut places: Vec<Place> = Vec::new();
+    fn places_of(&self, names: &[String]) -> Result<Vec<TargetFolder>, Failure> {
+        let mut places: Vec<TargetFolder> = Vec::new();
         for name in names {
             let directory = self.directory(name)?;
             if !places.iter().any(|place| place.directory == directory) {
-                places.push(Place {
+                places.push(TargetFolder {
                     name: name.clone(),
                     directory,
                 });
@@ -135,17 +135,17 @@ impl Targets {
 
     /// The folders that are meant.
     #[must_use]
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[TargetFolder] {
         &self.places
     }
 
     /// Where a skill of the lock is: as it says, unless somebody asked for other places.
-    pub(crate) fn of(&self, locked: &Locked) -> Result<Vec<Place>, Failure> {
+    pub(crate) fn of(&self, locked: &Locked) -> Result<Vec<TargetFolder>, Failure> {
         self.of_names(&locked.targets)
     }
 
     /// The same of these names.
-    pub(crate) fn of_names(&self, names: &[String]) -> Result<Vec<Place>, Failure> {
+    pub(crate) fn of_names(&self, names: &[String]) -> Result<Vec<TargetFolder>, Failure> {
         if self.is_asked || names.is_empty() {
             return Ok(self.places.clone());
         }
@@ -153,7 +153,7 @@ impl Targets {
     }
 
     /// All that is known by name, and what was asked for.
-    pub(crate) fn all(&self, lock: &SkillsLock) -> Vec<Place> {
+    pub(crate) fn all(&self, lock: &SkillsLock) -> Vec<TargetFolder> {
         if self.is_asked {
             return self.places.clone();
         }
@@ -163,21 +163,21 @@ impl Targets {
                 .iter()
                 .flat_map(|locked| locked.targets.clone()),
         );
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<TargetFolder> = Vec::new();
         for name in names {
             // A folder that leads elsewhere is none of this project.
             let Ok(directory) = self.directory(&name) else {
                 continue;
             };
             if !places.iter().any(|place| place.directory == directory) {
-                places.push(Place { name, directory });
+                places.push(TargetFolder { name, directory });
             }
         }
         places
     }
 
     /// What is installed in some folders.
-    pub(crate) fn home(&self, places: &[Place]) -> Home {
+    pub(crate) fn home(&self, places: &[TargetFolder]) -> Home {
         let known = places.iter().map(|place| place.directory.clone());
         Home::new(self.data.clone(), known.collect())
     }

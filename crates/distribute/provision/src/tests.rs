@@ -178,11 +178,15 @@ impl Source for Server {
         })
     }
 
-    async fn known(&self, id: &SkillId, number: VersionNumber) -> Result<Known, Failure> {
+    async fn known(
+        &self,
+        id: &SkillId,
+        number: VersionNumber,
+    ) -> Result<PublishedVersion, Failure> {
         self.ask(format!("known {id}@{number}")).await;
         self.refuse("known")?;
         let Version { digest, yanked, .. } = self.find(id, Some(number.get()))?;
-        Ok(Known { digest, yanked })
+        Ok(PublishedVersion { digest, yanked })
     }
 
     async fn latest(&self, id: &SkillId) -> Result<semver::Version, Failure> {

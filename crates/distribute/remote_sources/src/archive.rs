@@ -6,16 +6,16 @@ use std::io::{Cursor, Read};
 
 use bytes::Bytes;
 
-use super::{Error, Files, aside};
+use super::{Error, Files, run_blocking};
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
 use skill_folder::{
-    MAX_PATTERNS, Patterns, SKILLIGNORE, Taken, left_out, pointer, too_many_patterns,
+    Inclusion, MAX_PATTERNS, Patterns, SKILLIGNORE, left_out, pointer, too_many_patterns,
 };
 
 /// Bytes of an archive beside those of its files: headers and padding.
-const AROUND: u64 = 4 * 1024 * 1024;
+const ARCHIVE_OVERHEAD_BYTES: u64 = 4 * 1024 * 1024;
 /// Bytes that an archive may have as it comes.
-pub(crate) const MAX_ARCHIVE: u64 = MAX_SKILL_BYTES + AROUND;
+pub(crate) const MAX_ARCHIVE: u64 = MAX_SKILL_BYTES + ARCHIVE_OVERHEAD_BYTES;
 /// Entries, of all kinds: folders and what is left out count too.
 const MAX_ENTRIES: usize = 4 * MAX_FILES;
 /// How much larger than the archive its files may be, beyond the first MiB. Deflate can do
@@ -54,7 +54,7 @@ fn open(archive: &[u8]) -> Result<Unpacked, Error> {
 /// # Errors
 /// As [`unpack`].
 pub(crate) async fn unpacked(archive: Vec<u8>) -> Result<Files, Error> {
-    aside(move || unpack(&archive)).await
+    run_blocking(move || unpack(&archive)).await
 }
 
 /// All files of an archive that another server made of a skill that it has: they are to have
@@ -63,7 +63,7 @@ pub(crate) async fn unpacked(archive: Vec<u8>) -> Result<Files, Error> {
 /// # Errors
 /// As [`unpack`].
 pub(crate) async fn exported(archive: Vec<u8>) -> Result<Files, Error> {
-    aside(move || Ok(open(&archive)?.files())).await
+    run_blocking(move || Ok(open(&archive)?.files())).await
 }
 
 /// Leaves out what is no part of a skill, by the rule of all kinds of places.
@@ -83,7 +83,7 @@ pub(crate) fn sifted(files: Files) -> Files {
     ones.sort_by_key(|(path, _)| path.as_str().matches('/').count());
     for (path, text) in ones {
         let path = path.as_str();
-        if !matches!(patterns.take(path), Taken::In(_)) {
+        if !matches!(patterns.take(path), Inclusion::In(_)) {
             continue;
         }
         if text.len() as u64 > MAX_PATTERNS {
@@ -95,7 +95,7 @@ pub(crate) fn sifted(files: Files) -> Files {
     let mut out = BTreeSet::new();
     for (path, content) in files.files {
         match patterns.take(path.as_str()) {
-            Taken::Out(what, why) => {
+            Inclusion::Out(what, why) => {
                 // Once for all that a folder has.
                 if out.insert(what.to_owned()) {
                     sifted.problems.push(left_out(what, why));
@@ -131,7 +131,8 @@ struct Unpacked {
 
 impl Unpacked {
     fn tar(&mut self, archive: &[u8]) -> Result<(), Error> {
-        let unpacked = flate2::read::GzDecoder::new(archive).take(self.budget + AROUND);
+        let unpacked =
+            flate2::read::GzDecoder::new(archive).take(self.budget + ARCHIVE_OVERHEAD_BYTES);
         let mut archive = tar::Archive::new(unpacked);
         let entries = archive
             .entries()

@@ -18,7 +18,7 @@ use model::Digest;
 /// Skills of a page.
 const PAGE: &str = "200";
 /// Skills that are asked for at once.
-const AT_ONCE: usize = 4;
+const FETCH_CONCURRENCY: usize = 4;
 /// Letters of a slug or a version.
 const MAX_NAME: usize = 256;
 
@@ -141,7 +141,7 @@ impl ClawHub {
             let named = stream::iter(self.slugs.clone());
             let (fetcher, api) = (fetcher, &api);
             let named = named.map(|slug| async move { detail(fetcher, api, &slug).await });
-            let named: Vec<_> = named.buffered(AT_ONCE).try_collect().await?;
+            let named: Vec<_> = named.buffered(FETCH_CONCURRENCY).try_collect().await?;
             Some((named, None))
         };
         let rate_limit = fetcher.rate_limit();
@@ -205,14 +205,14 @@ impl Fetch for ClawHub {
 }
 
 /// A skill with its owner, or its slug and why it is none.
-type Found = Result<(Summary, Option<String>), (String, String)>;
+type ListedSkill = Result<(Summary, Option<String>), (String, String)>;
 
 /// All skills, and the tag of the list where it is one page. None: nothing changed.
 async fn all(
     fetcher: &Fetcher<'_>,
     api: &Url,
     tag: Option<&str>,
-) -> Result<Option<(Vec<Found>, Option<String>)>, Error> {
+) -> Result<Option<(Vec<ListedSkill>, Option<String>)>, Error> {
     let (mut found, mut cursor, mut cursors) = (Vec::new(), None::<String>, BTreeSet::new());
     loop {
         let mut url = join(api, "skills")?;
@@ -257,7 +257,7 @@ async fn all(
 }
 
 /// What is said of one skill.
-async fn detail(fetcher: &Fetcher<'_>, api: &Url, slug: &str) -> Result<Found, Error> {
+async fn detail(fetcher: &Fetcher<'_>, api: &Url, slug: &str) -> Result<ListedSkill, Error> {
     let mut url = join(api, "skills")?;
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.push(slug);

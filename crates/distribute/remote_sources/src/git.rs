@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::git::{Credential, Earlier, Found, Remote, RemoteOptions, Repository, Tip};
+use ::git::{CommitSkills, Credential, Earlier, Remote, RemoteOptions, Repository, Tip};
 use egress::Egress;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Fetch, Files, Item, Limits, Listing, Look, Work, aside};
+use super::{Error, Fetch, Files, Item, Limits, Listing, Look, Work, run_blocking};
 
 /// Characters of a commit that people read.
-const SHORT: usize = 12;
+const SHORT_COMMIT_CHARS: usize = 12;
 /// Folders that a place is asked to work in; there is one but in tests.
 const MAX_FOLDERS: usize = 16;
 
@@ -90,7 +90,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let _stops = StopOnDrop(Arc::clone(&stop));
-    let task = aside(move || does(stop).map_err(failed));
+    let task = run_blocking(move || does(stop).map_err(failed));
     let done = work.stop.run_until_cancelled(task).await;
     done.unwrap_or(Err(Error::Stopped))
 }
@@ -153,11 +153,11 @@ fn bounds(limits: &Limits) -> ::git::Limits {
 }
 
 /// What is now, or that nothing changed.
-enum Seen {
+enum RemoteState {
     Unchanged,
     Changed {
         tip: Tip,
-        found: Found,
+        found: CommitSkills,
         descends: bool,
     },
 }
@@ -169,18 +169,18 @@ fn see(
     earlier: Option<&Earlier>,
     limits: &Limits,
     stop: &Arc<AtomicBool>,
-) -> Result<Seen, ::git::Error> {
+) -> Result<RemoteState, ::git::Error> {
     let bounds = bounds(limits);
     let max = (limits.files, limits.skills);
     let mut is_anew = false;
     loop {
         let update = repository.update(remote, earlier, &bounds, Arc::clone(stop))?;
         if update.is_unchanged && !is_anew {
-            return Ok(Seen::Unchanged);
+            return Ok(RemoteState::Unchanged);
         }
         match repository.find(&update.tip.commit, folder, max, stop) {
             Ok(found) => {
-                return Ok(Seen::Changed {
+                return Ok(RemoteState::Changed {
                     tip: update.tip,
                     found,
                     descends: update.descends,
@@ -214,7 +214,12 @@ fn break_in_history(mark: &Mark, tip: &Tip, descends: bool) -> Option<String> {
     (!descends).then(|| format!("the history of {name} was rewritten"))
 }
 
-fn listing(mark: Option<&Mark>, tip: &Tip, found: Found, descends: bool) -> Result<Listing, Error> {
+fn listing(
+    mark: Option<&Mark>,
+    tip: &Tip,
+    found: CommitSkills,
+    descends: bool,
+) -> Result<Listing, Error> {
     let next = Mark {
         commit: tip.commit.clone(),
         committed_at: tip.committed_at,
@@ -229,7 +234,7 @@ fn listing(mark: Option<&Mark>, tip: &Tip, found: Found, descends: bool) -> Resu
     Ok(Listing {
         mark: serde_json::to_string(&next)
             .map_err(|error| Error::Invalid(format!("the ref has no mark: {error}")))?,
-        revision: tip.commit.chars().take(SHORT).collect(),
+        revision: tip.commit.chars().take(SHORT_COMMIT_CHARS).collect(),
         items: items.collect(),
         skipped: found.skipped,
         break_in_history: mark.and_then(|mark| break_in_history(mark, tip, descends)),
@@ -259,8 +264,8 @@ impl Fetch for Git {
             })
             .await?;
             Ok(match seen {
-                Seen::Unchanged => Look::Unchanged { rate_limit: None },
-                Seen::Changed {
+                RemoteState::Unchanged => Look::Unchanged { rate_limit: None },
+                RemoteState::Changed {
                     tip,
                     found,
                     descends,

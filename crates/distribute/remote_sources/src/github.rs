@@ -5,10 +5,10 @@
 //!   the id of its tree stands for its bytes.
 //! * What was listed of a commit is kept, and not asked for again.
 //!
-//! `look.rs` finds the repositories, `marks.rs` knows whose they were, `trees.rs` what is in them.
+//! `repositories.rs` finds the repositories, `listing_mark.rs` knows whose they were, `trees.rs` what is in them.
 
-mod look;
-mod marks;
+mod listing_mark;
+mod repositories;
 mod trees;
 
 use egress::Egress;

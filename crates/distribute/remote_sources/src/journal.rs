@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Error, aside};
+use super::{Error, run_blocking};
 use model::{Clock as _, Digest, SystemClock};
 
 const NAME: &str = "answers";
@@ -93,7 +93,8 @@ impl Journal {
     pub(crate) async fn open(folder: &Path, mark: Option<&str>) -> Self {
         let path = folder.join(NAME);
         let (file, mark) = (path.clone(), mark.map(str::to_owned));
-        let opened = aside(move || Ok(begin(&file, mark.as_deref(), SystemClock.now()).ok())).await;
+        let opened =
+            run_blocking(move || Ok(begin(&file, mark.as_deref(), SystemClock.now()).ok())).await;
         let open = Arc::new(Mutex::new(opened.ok().flatten()));
         Self { path, open }
     }
@@ -106,7 +107,7 @@ impl Journal {
             return None;
         }
         let open = Arc::clone(&self.open);
-        let read = aside(move || {
+        let read = run_blocking(move || {
             let mut open = locked(&open);
             Ok(open.as_mut().and_then(|open| open.read(&key)))
         });
@@ -116,7 +117,7 @@ impl Journal {
     /// Adds an answer, and gives its bytes back. One that cannot be written is asked for again.
     pub(crate) async fn add(&self, line: Line, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
         let open = Arc::clone(&self.open);
-        aside(move || {
+        run_blocking(move || {
             let mut open = locked(&open);
             let written = open.as_mut().map(|open| open.add(line, &bytes));
             if matches!(written, Some(Err(_))) {
@@ -131,7 +132,7 @@ impl Journal {
     /// The look is over, and needs none of it any more.
     pub(crate) async fn end(&self) {
         let (path, open) = (self.path.clone(), Arc::clone(&self.open));
-        let ended = aside(move || {
+        let ended = run_blocking(move || {
             *locked(&open) = None;
             // Where it cannot be removed it is of another mark, or too old.
             std::fs::remove_file(path).ok();

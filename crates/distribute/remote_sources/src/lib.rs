@@ -7,7 +7,7 @@
 //! | `well_known` | indexes below `/.well-known` of web sites |
 //! | `clawhub` | registries that speak `ClawHub`'s protocol |
 //! | `repertoire` | other servers of this kind |
-//! | `web`, `archive`, `journal`, `kept` | what several of them need |
+//! | `web`, `archive`, `journal`, `place_cache` | what several of them need |
 //!
 //! Each is a [`Fetch`], and keeps to the rules of `sources`.
 //!
@@ -28,7 +28,7 @@ mod clawhub;
 mod git;
 mod github;
 mod journal;
-mod kept;
+mod place_cache;
 mod repertoire;
 #[cfg(test)]
 mod tests;
@@ -43,5 +43,6 @@ pub use repertoire::Repertoire;
 pub use well_known::WellKnown;
 
 use sources::{
-    Error, Fetch, Files, Item, Limits, Listing, Look, RateLimit, RepositoryFacts, Work, aside,
+    Error, Fetch, Files, Item, Limits, Listing, Look, RateLimit, RepositoryFacts, Work,
+    run_blocking,
 };

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::archive::{MAX_ARCHIVE, exported};
-use super::kept::{keep, kept};
+use super::place_cache::{read_cache, write_cache};
 use super::web::{Ask, Fetcher, Web};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, SkillId, bundle_digest};
@@ -18,7 +18,7 @@ use model::{Digest, SkillId, bundle_digest};
 /// Skills of a page.
 const PAGE: &str = "500";
 /// Skills that are asked for at once.
-const AT_ONCE: usize = 8;
+const FETCH_CONCURRENCY: usize = 8;
 /// Events that are asked for; with more, the whole is listed.
 const MAX_EVENTS: usize = 1000;
 /// What is known of skills, by id.
@@ -50,7 +50,7 @@ struct Metadata {
 
 /// The active version of a skill. A reader asks for it by number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Known {
+struct ListedVersion {
     number: u64,
     digest: String,
     version: String,
@@ -58,9 +58,9 @@ struct Known {
 
 /// Skills that were listed, as of a place in the log.
 #[derive(Default, Serialize, Deserialize)]
-struct Kept {
+struct CachedListing {
     mark: String,
-    skills: BTreeMap<String, Known>,
+    skills: BTreeMap<String, ListedVersion>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -97,7 +97,7 @@ impl Repertoire {
     }
 
     async fn listed(&self, fetcher: &Fetcher<'_>, mark: Option<&str>) -> Result<Look, Error> {
-        let mut known = kept::<Kept>(&fetcher.work().folder, KEPT)
+        let mut known = read_cache::<CachedListing>(&fetcher.work().folder, KEPT)
             .await
             .unwrap_or_default();
         if mark != Some(known.mark.as_str()) {
@@ -130,7 +130,7 @@ impl Repertoire {
             };
             Ok::<_, Error>((id, found))
         });
-        let details: Vec<_> = details.buffered(AT_ONCE).try_collect().await?;
+        let details: Vec<_> = details.buffered(FETCH_CONCURRENCY).try_collect().await?;
         let (mut listing, mut skills) = (Listing::default(), BTreeMap::new());
         for (id, found) in details {
             // It was deleted, or all its versions withdrawn, since the page was written.
@@ -142,10 +142,10 @@ impl Repertoire {
             skills.insert(id, found);
         }
         listing.sort();
-        keep(
+        write_cache(
             &fetcher.work().folder,
             KEPT,
-            Kept {
+            CachedListing {
                 mark: mark.clone(),
                 skills,
             },
@@ -295,7 +295,11 @@ fn one(id: &SkillId) -> String {
 }
 
 /// The active version of a skill; none where there is no skill any more.
-async fn detail(web: &Web, fetcher: &Fetcher<'_>, id: &str) -> Result<Option<Known>, Error> {
+async fn detail(
+    web: &Web,
+    fetcher: &Fetcher<'_>,
+    id: &str,
+) -> Result<Option<ListedVersion>, Error> {
     #[derive(Deserialize)]
     struct Answer {
         skill: Option<Skill>,
@@ -310,7 +314,7 @@ async fn detail(web: &Web, fetcher: &Fetcher<'_>, id: &str) -> Result<Option<Kno
     // An id that is none is told as what the listing leaves out.
     let Ok(id) = id.parse::<SkillId>() else {
         let (number, digest, version) = (0, String::new(), String::new());
-        return Ok(Some(Known {
+        return Ok(Some(ListedVersion {
             number,
             digest,
             version,
@@ -324,14 +328,14 @@ async fn detail(web: &Web, fetcher: &Fetcher<'_>, id: &str) -> Result<Option<Kno
     }
     let answer: Answer = answer.there()?.json()?;
     let skill = answer.skill.unwrap_or_default();
-    Ok(Some(Known {
+    Ok(Some(ListedVersion {
         number: skill.version_number,
         digest: skill.digest,
         version: skill.current_version,
     }))
 }
 
-fn item(id: &str, known: &Known) -> Result<Item, String> {
+fn item(id: &str, known: &ListedVersion) -> Result<Item, String> {
     let id: SkillId = id.parse().map_err(|error| format!("{error}"))?;
     let digest: Digest = known.digest.parse().map_err(|error| format!("{error}"))?;
     let handle = Handle {

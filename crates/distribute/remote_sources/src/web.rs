@@ -20,7 +20,7 @@ use super::{Error, RateLimit, Work};
 /// Bytes that an answer in JSON may have.
 pub(crate) const MAX_JSON: u64 = 64 * 1024 * 1024;
 /// How long to stay away where the place says only that it is too much.
-const USUAL_PAUSE: Duration = Duration::from_secs(60);
+const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(60);
 /// Letters of an address in a text.
 const MAX_SHOWN: usize = 300;
 
@@ -435,8 +435,8 @@ fn check(
                 .duration_since(egress::server_time(headers)?);
             Some(Duration::try_from(wait).unwrap_or_default())
         });
-        let after = asked.or(reset.flatten()).unwrap_or(USUAL_PAUSE);
-        let after = after.clamp(Duration::from_secs(1), egress::LONGEST_PAUSE);
+        let after = asked.or(reset.flatten()).unwrap_or(DEFAULT_RETRY_DELAY);
+        let after = after.clamp(Duration::from_secs(1), egress::MAX_RETRY_DELAY);
         return Err(Error::RateLimited { after, limit });
     }
     let (url, code) = (told(url), status.as_u16());

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::archive::{MAX_ARCHIVE, sifted, unpacked};
-use super::kept::{keep, kept};
+use super::place_cache::{read_cache, write_cache};
 use super::web::{Answer, Ask, Fetcher, Web, join, told};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, FilePath, MAX_FILES, MAX_SKILL_BYTES, bundle_digest};
@@ -84,7 +84,7 @@ enum Handle {
 
 /// A file that was read once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Known {
+struct CachedFile {
     tag: String,
     digest: Digest,
 }
@@ -316,7 +316,8 @@ async fn old(fetcher: &Fetcher<'_>) -> Result<Listing, Error> {
             "{url} has {files} files, and {max} are the limit"
         )));
     }
-    let known: BTreeMap<String, Known> = kept(&work.folder, KEPT).await.unwrap_or_default();
+    let known: BTreeMap<String, CachedFile> =
+        read_cache(&work.folder, KEPT).await.unwrap_or_default();
     let mut seen = BTreeMap::new();
     let (mut listing, mut names) = (Listing::default(), BTreeSet::new());
     for entry in entries.skills {
@@ -330,7 +331,7 @@ async fn old(fetcher: &Fetcher<'_>) -> Result<Listing, Error> {
             Err(why) => listing.skipped.push((name, why)),
         }
     }
-    keep(&work.folder, KEPT, seen).await?;
+    write_cache(&work.folder, KEPT, seen).await?;
     Ok(listing)
 }
 
@@ -339,8 +340,8 @@ async fn old_item(
     fetcher: &Fetcher<'_>,
     index: &Url,
     entry: OldEntry,
-    known: &BTreeMap<String, Known>,
-    seen: &mut BTreeMap<String, Known>,
+    known: &BTreeMap<String, CachedFile>,
+    seen: &mut BTreeMap<String, CachedFile>,
 ) -> Result<Result<Item, String>, Error> {
     if entry.files.is_empty() || entry.files.len() > MAX_FILES {
         return Ok(Err(format!("it has no files, or more than {MAX_FILES}")));
@@ -373,7 +374,7 @@ async fn old_item(
             let digest = Digest::of(&answer.body);
             left = left.saturating_sub(answer.body.len() as u64);
             if let Some(tag) = answer.tag() {
-                seen.insert(url.to_string(), Known { tag, digest });
+                seen.insert(url.to_string(), CachedFile { tag, digest });
             }
             digest
         };

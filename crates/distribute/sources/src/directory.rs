@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 
-use super::{Error, Fetch, Files, Item, Listing, Look, Work, aside};
+use super::{Error, Fetch, Files, Item, Listing, Look, Work, run_blocking};
 use model::{Digest, FilePath, Problem, Severity, bundle_digest};
 
 /// Rules of files that could not be read, or not all of them, as [`skill_folder::read`] names them.
@@ -70,7 +70,7 @@ async fn on_disk<T: Send + 'static>(
     work: &Work,
     done: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let done = tokio::time::timeout(work.limits.time, aside(done));
+    let done = tokio::time::timeout(work.limits.time, run_blocking(done));
     tokio::select! {
         () = work.stop.cancelled() => Err(Error::Stopped),
         done = done => match done {

@@ -26,7 +26,7 @@
     clippy::print_stderr
 )]
 
-mod aside;
+mod blocking;
 mod directory;
 mod error;
 mod fetch;
@@ -35,7 +35,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use aside::aside;
+pub use blocking::run_blocking;
 pub use directory::Directory;
 pub use error::Error;
 pub use fetch::{Fetch, Files, Item, Limits, Listing, Look, RateLimit, RepositoryFacts, Work};

@@ -177,9 +177,9 @@ fn only_a_place_that_is_unavailable_is_worth_another_try() {
 
 #[tokio::test]
 async fn what_panics_on_what_a_place_sent_makes_that_invalid() {
-    let done = aside(|| Ok(7)).await;
+    let done = run_blocking(|| Ok(7)).await;
     assert!(matches!(done, Ok(7)), "{done:?}");
-    let done = aside::<()>(|| panic!("it cannot be dealt with, as a test has it")).await;
+    let done = run_blocking::<()>(|| panic!("it cannot be dealt with, as a test has it")).await;
     let expected = "what it sent could not be dealt with: that is a fault of this server";
     assert!(
         matches!(&done, Err(Error::Invalid(why)) if why == expected),

@@ -20,7 +20,7 @@ use store::{Batch, Store};
 /// Sources that there may be.
 const MAX_SOURCES: usize = 1_000;
 /// Records that one batch removes.
-const BATCH: usize = 256;
+const RECORDS_PER_BATCH: usize = 256;
 
 /// Makes what looks at a source.
 pub trait Fetchers: Send + Sync + 'static {
@@ -313,7 +313,7 @@ impl Engine {
         };
         let owner = Caller::new(Principal::source(id));
         let reason = format!("the source `{id}` was removed");
-        for keys in self.claimed(id)?.chunks(BATCH) {
+        for keys in self.claimed(id)?.chunks(RECORDS_PER_BATCH) {
             let mut batch = Batch::new();
             for key in keys {
                 let head = self.0.registry.catalog().get(key).cloned();
@@ -329,7 +329,7 @@ impl Engine {
             self.0.store.commit(batch).await?;
         }
         let paths: Vec<String> = items::of(&self.0.store, id)?.into_keys().collect();
-        for paths in paths.chunks(BATCH) {
+        for paths in paths.chunks(RECORDS_PER_BATCH) {
             let mut batch = Batch::new();
             for path in paths {
                 items::remove(&mut batch, id, path);

@@ -2,17 +2,17 @@
 
 use jiff::Timestamp;
 
-use super::one::DAY;
 use super::record::State;
+use super::source_sync::DAY;
 use super::{Engine, Error, Source};
 use sources::RateLimit;
 
 /// Failures one after the other after which a source counts as gone.
-const UNAVAILABLE_AFTER: u32 = 3;
+const UNAVAILABLE_THRESHOLD: u32 = 3;
 
 /// How a source does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum HealthStatus {
     /// The last sync was whole, and so were all of the last 24 hours.
     Healthy,
     /// A sync of the last 24 hours failed.
@@ -40,7 +40,7 @@ pub struct Health {
     /// The source.
     pub source: Source,
     /// How it does.
-    pub standing: Standing,
+    pub standing: HealthStatus,
     /// When it was last synced whole.
     pub last_success: Option<Timestamp>,
     /// When it was last looked at.
@@ -58,17 +58,17 @@ pub struct Health {
 }
 
 /// How a source does, by its state at a time.
-fn standing(state: &State, errors: usize, now: Timestamp) -> Standing {
+fn standing(state: &State, errors: usize, now: Timestamp) -> HealthStatus {
     if state.not_before.is_some_and(|time| now < time) {
-        return Standing::RateLimited;
+        return HealthStatus::RateLimited;
     }
     let never = state.last_success.is_none() && state.failed_in_row > 0;
-    if state.failed_in_row >= UNAVAILABLE_AFTER || never {
-        Standing::Unavailable
+    if state.failed_in_row >= UNAVAILABLE_THRESHOLD || never {
+        HealthStatus::Unavailable
     } else if errors > 0 || state.failed_in_row > 0 {
-        Standing::Degraded
+        HealthStatus::Degraded
     } else {
-        Standing::Healthy
+        HealthStatus::Healthy
     }
 }
 
@@ -82,9 +82,9 @@ impl Overall {
                 .filter(|health| health.standing == standing)
                 .count()
         };
-        if sources.is_empty() || count(Standing::Healthy) == sources.len() {
+        if sources.is_empty() || count(HealthStatus::Healthy) == sources.len() {
             Self::Healthy
-        } else if count(Standing::Unavailable) == sources.len() {
+        } else if count(HealthStatus::Unavailable) == sources.len() {
             Self::Critical
         } else {
             Self::Degraded
@@ -151,20 +151,20 @@ mod tests {
         };
         let later = now + jiff::SignedDuration::from_secs(1);
         for (state, expected) in [
-            (State::default(), Standing::Healthy),
-            (good.clone(), Standing::Healthy),
-            (state(0, 1, None), Standing::Degraded),
-            (state(2, 2, None), Standing::Degraded),
-            (state(3, 3, None), Standing::Unavailable),
+            (State::default(), HealthStatus::Healthy),
+            (good.clone(), HealthStatus::Healthy),
+            (state(0, 1, None), HealthStatus::Degraded),
+            (state(2, 2, None), HealthStatus::Degraded),
+            (state(3, 3, None), HealthStatus::Unavailable),
             (
                 State {
                     failed_in_row: 1,
                     ..State::default()
                 },
-                Standing::Unavailable,
+                HealthStatus::Unavailable,
             ),
-            (state(0, 0, Some(later)), Standing::RateLimited),
-            (state(0, 0, Some(now)), Standing::Healthy),
+            (state(0, 0, Some(later)), HealthStatus::RateLimited),
+            (state(0, 0, Some(now)), HealthStatus::Healthy),
         ] {
             assert_eq!(
                 standing(&state, state.failures.len(), now),

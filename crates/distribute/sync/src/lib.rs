@@ -29,12 +29,12 @@
     clippy::print_stderr
 )]
 
+mod apply;
 mod engine;
 mod error;
 mod health;
 mod items;
 mod namespace;
-mod one;
 mod plan;
 mod progress;
 mod publish;
@@ -42,8 +42,8 @@ mod record;
 mod run;
 mod schedule;
 mod source;
+mod source_sync;
 mod status;
-mod take_in;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -52,10 +52,10 @@ mod withdraw;
 
 pub use engine::{Engine, Fetchers, Listed, Options, Removed};
 pub use error::Error;
-pub use health::{Health, Overall, Standing};
+pub use health::{Health, HealthStatus, Overall};
 pub use progress::{Kind, Phase, Progress};
-pub use record::{Ending, Skip, SourceResult, SyncRecord};
-pub use run::{Begun, Request};
+pub use record::{Skip, SourceResult, SyncOutcome, SyncRecord};
+pub use run::{Request, RunningSync};
 pub use source::{Namespace, Source, SourceKind};
 pub use sources::RepositoryFacts;
 pub use status::Status;

@@ -2,8 +2,8 @@
 
 use semver::BuildMetadata;
 
-use super::one::{Fault, OneSync};
 use super::record::{CLAIMS, Claim, ItemRecord, Skipped};
+use super::source_sync::{Fault, SourceSync};
 use super::{items, withdraw};
 use executor::Kind as WorkKind;
 use model::{Digest, Failure, Kind as FailureKind, Severity, SkillId};
@@ -12,7 +12,7 @@ use sources::Item;
 use store::Batch;
 
 /// A skill that was read.
-pub(crate) struct Read {
+pub(crate) struct ReadSkill {
     pub(crate) bundle: Bundle,
     pub(crate) slug: String,
     pub(crate) digest: Digest,
@@ -31,7 +31,7 @@ pub(crate) enum Effect {
     Skipped,
 }
 
-impl OneSync<'_> {
+impl SourceSync<'_> {
     /// Notes that an item was not taken, and what stays of it.
     pub(crate) async fn skip(
         &self,
@@ -60,7 +60,7 @@ impl OneSync<'_> {
         &self,
         item: Item,
         id: SkillId,
-        read: Read,
+        read: ReadSkill,
         old: Option<&ItemRecord>,
         revision: &str,
         break_in_history: Option<&str>,
@@ -143,7 +143,7 @@ impl OneSync<'_> {
     async fn hand_over(
         &self,
         id: &SkillId,
-        read: Read,
+        read: ReadSkill,
         revision: &str,
         objection: Option<&str>,
     ) -> Result<(model::VersionNumber, Effect), Refusal> {
@@ -151,7 +151,7 @@ impl OneSync<'_> {
         let caller = self.caller();
         let head = registry.catalog().get(&id.key()).cloned();
         let active = head.as_ref().and_then(|head| head.active);
-        let Read {
+        let ReadSkill {
             bundle,
             version: named,
             digest,

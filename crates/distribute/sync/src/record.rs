@@ -120,7 +120,7 @@ pub(crate) struct Claim {
 /// How a sync ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum SyncOutcome {
     /// All of it was done.
     Success,
     /// Some sources failed, and some did not.
@@ -189,7 +189,7 @@ pub struct SyncRecord {
     /// Milliseconds between.
     pub duration_ms: u64,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: SyncOutcome,
     /// What it came to, source by source.
     pub sources: Vec<SourceResult>,
 }

@@ -10,7 +10,7 @@ use tracing::Instrument as _;
 
 use super::engine::{Inner, Running};
 use super::record::{MAX_HISTORY, SYNCS};
-use super::{Ending, Engine, Error, Kind, Phase, Progress, Source, SourceResult, SyncRecord};
+use super::{Engine, Error, Kind, Phase, Progress, Source, SourceResult, SyncOutcome, SyncRecord};
 use store::Batch;
 
 /// What is to be synced.
@@ -26,14 +26,14 @@ pub struct Request {
 
 /// A sync that was begun.
 #[derive(Debug, Clone)]
-pub struct Begun {
+pub struct RunningSync {
     /// Its id.
     pub id: String,
     /// How far it is.
     pub progress: watch::Receiver<Progress>,
 }
 
-impl Begun {
+impl RunningSync {
     /// Waits until it has ended, at most so long; none: it goes on.
     pub async fn wait(&mut self, patience: Duration) -> Option<SyncRecord> {
         let ended = self.progress.wait_for(|progress| progress.ended.is_some());
@@ -67,7 +67,7 @@ impl Engine {
     ///
     /// # Errors
     /// There is no such source, none at all, or one of them is being synced.
-    pub fn begin(&self, request: &Request) -> Result<Begun, Error> {
+    pub fn begin(&self, request: &Request) -> Result<RunningSync, Error> {
         let sources = self.requested(&request.sources)?;
         if self.0.stop.is_cancelled() {
             return Err(Error::Stopping);
@@ -94,7 +94,7 @@ impl Engine {
             drop(reserved);
             sender.send_modify(|progress| progress.ended = Some(record));
         });
-        Ok(Begun { id, progress })
+        Ok(RunningSync { id, progress })
     }
 
     /// Begins a sync and waits for its end, at most so long. Its id, and what it came to;
@@ -109,7 +109,7 @@ impl Engine {
     ) -> Result<(String, Option<SyncRecord>), Error> {
         let mut begun = self.begin(request)?;
         match begun.wait(patience).await {
-            Some(record) if record.ending == Ending::Failed => Err(Error::AllFailed {
+            Some(record) if record.ending == SyncOutcome::Failed => Err(Error::AllFailed {
                 sync: record.id,
                 sources: record.sources,
             }),
@@ -271,15 +271,15 @@ impl Inner {
     }
 }
 
-fn ending(results: &[SourceResult]) -> Ending {
+fn ending(results: &[SourceResult]) -> SyncOutcome {
     let failed = results
         .iter()
         .filter(|result| result.error.is_some())
         .count();
     match failed {
-        0 => Ending::Success,
-        all if all == results.len() => Ending::Failed,
-        _ => Ending::Partial,
+        0 => SyncOutcome::Success,
+        all if all == results.len() => SyncOutcome::Failed,
+        _ => SyncOutcome::Partial,
     }
 }
 

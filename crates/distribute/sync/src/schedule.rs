@@ -15,7 +15,7 @@ use super::{Engine, Error, Kind, Request, Source};
 /// them, up to the interval of the source.
 const RETRY_SECONDS: u32 = 30;
 /// The share of an interval by which it is spread, to both sides.
-const SPREAD: f64 = 0.1;
+const JITTER_RATIO: f64 = 0.1;
 /// The longest sleep: a clock that was set back is noticed.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
 /// The shortest, so that a source that is due and cannot be begun is no busy loop.
@@ -32,7 +32,7 @@ fn due(source: &Source, state: &State, jitter: f64) -> Option<Timestamp> {
         0 => interval,
         _ => interval.min(RETRY_SECONDS.saturating_mul(doubled)),
     };
-    let spread = f64::from(seconds) * (1.0 + SPREAD * (2.0 * jitter - 1.0));
+    let spread = f64::from(seconds) * (1.0 + JITTER_RATIO * (2.0 * jitter - 1.0));
     let wait = SignedDuration::try_from_secs_f64(spread).unwrap_or(SignedDuration::ZERO);
     let next = last.checked_add(wait).unwrap_or(Timestamp::MAX);
     Some(state.not_before.map_or(next, |time| next.max(time)))

@@ -9,9 +9,9 @@ use model::SkillKey;
 use sources::RepositoryFacts;
 
 /// Milliseconds that a source takes whose skills were never counted.
-const UNKNOWN_MS: u64 = 60_000;
+const UNKNOWN_SOURCE_MILLIS: u64 = 60_000;
 /// And one that was never read whole, for each of its skills.
-const PER_SKILL_MS: u64 = 20;
+const MILLIS_PER_SKILL: u64 = 20;
 
 /// What is synced now, and what was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,11 +114,11 @@ impl Engine {
         let sources = self.requested(sources)?;
         let estimate = |source: &Source| {
             let state = self.state(&source.id)?;
-            let counted = u64::from(state.skills) * PER_SKILL_MS;
+            let counted = u64::from(state.skills) * MILLIS_PER_SKILL;
             let guess = if state.last_success.is_some() {
                 counted
             } else {
-                UNKNOWN_MS
+                UNKNOWN_SOURCE_MILLIS
             };
             Ok(state.full_ms.unwrap_or(guess))
         };

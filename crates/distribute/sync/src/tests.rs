@@ -12,7 +12,7 @@ use model::{Digest, Principal};
 use registry::Registry;
 
 use super::record::Skip;
-use super::{Ending, Error, Kind, Overall, Request, SourceKind, SourceResult, Standing};
+use super::{Error, HealthStatus, Kind, Overall, Request, SourceKind, SourceResult, SyncOutcome};
 use place::{Here, skill, source};
 
 /// What an id leads to: the semantic version that is active; none: there is none.

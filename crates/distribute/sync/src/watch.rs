@@ -18,13 +18,13 @@ use super::{Source, SourceKind};
 use skill_folder::{Inode, inode};
 
 /// So long nothing happens before a folder is looked at.
-const QUIET: Duration = Duration::from_millis(200);
+const DEBOUNCE_DELAY: Duration = Duration::from_millis(200);
 /// And so long it waits at most, whatever happens.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 /// When a folder is looked at once more.
-const AGAIN: Duration = Duration::from_secs(3);
+const RECHECK_DELAY: Duration = Duration::from_secs(3);
 /// How often a folder is looked at that cannot be watched.
-const BLIND: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// When something happened in a folder.
 #[derive(Debug, Clone, Copy)]
@@ -35,12 +35,12 @@ struct Burst {
 
 /// What was told, by source.
 #[derive(Debug, Default)]
-struct Told {
+struct PendingChanges {
     bursts: Mutex<BTreeMap<String, Burst>>,
     happened: Notify,
 }
 
-impl Told {
+impl PendingChanges {
     fn bursts(&self) -> MutexGuard<'_, BTreeMap<String, Burst>> {
         self.bursts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,7 +59,7 @@ impl Told {
 }
 
 /// A folder that is watched.
-struct Watched {
+struct WatchedFolder {
     location: String,
     /// Which folder it was: one that is made anew is another one.
     inode: Option<Inode>,
@@ -70,8 +70,8 @@ struct Watched {
 /// Watches of the folders of sources.
 #[derive(Default)]
 pub(crate) struct Watches {
-    watched: BTreeMap<String, Watched>,
-    told: Arc<Told>,
+    watched: BTreeMap<String, WatchedFolder>,
+    told: Arc<PendingChanges>,
     /// Looks that are to be made later.
     later: BTreeMap<String, Instant>,
 }
@@ -84,7 +84,7 @@ impl Watches {
             .filter(|source| source.kind == SourceKind::Directory && source.interval().is_some())
             .map(|source| (source.id.as_str(), source.location.as_str()))
             .collect();
-        let is_wanted = |id: &String, watched: &mut Watched| {
+        let is_wanted = |id: &String, watched: &mut WatchedFolder| {
             folders.get(id.as_str()) == Some(&watched.location.as_str())
                 && watched.inode == inode(Path::new(&watched.location))
         };
@@ -97,16 +97,17 @@ impl Watches {
             let watcher = watch(id, Path::new(location), &self.told);
             let watcher = watcher
                 .inspect_err(|error| {
-                    tracing::warn!(%error, source = id, "a folder cannot be watched: it is looked at every {} s", BLIND.as_secs());
+                    tracing::warn!(%error, source = id, "a folder cannot be watched: it is looked at every {} s", POLL_INTERVAL.as_secs());
                 })
                 .ok();
             if watcher.is_none() {
-                self.later.insert(id.to_owned(), Instant::now() + BLIND);
+                self.later
+                    .insert(id.to_owned(), Instant::now() + POLL_INTERVAL);
             }
             let location = location.to_owned();
             self.watched.insert(
                 id.to_owned(),
-                Watched {
+                WatchedFolder {
                     location,
                     inode,
                     watcher,
@@ -122,7 +123,7 @@ impl Watches {
         let (mut due, mut next) = (Vec::new(), None::<Instant>);
         let mut wait = |at: Instant| next = Some(next.map_or(at, |next| next.min(at)));
         self.told.bursts().retain(|id, burst| {
-            let at = (burst.last + QUIET).min(burst.first + MAX_WAIT);
+            let at = (burst.last + DEBOUNCE_DELAY).min(burst.first + MAX_WAIT);
             if at > now {
                 wait(at);
                 return true;
@@ -131,7 +132,7 @@ impl Watches {
             false
         });
         for id in &due {
-            self.later.insert(id.clone(), now + AGAIN);
+            self.later.insert(id.clone(), now + RECHECK_DELAY);
         }
         let mut blind = Vec::new();
         self.later.retain(|id, at| {
@@ -150,8 +151,8 @@ impl Watches {
             false
         });
         for id in blind {
-            wait(now + BLIND);
-            self.later.insert(id, now + BLIND);
+            wait(now + POLL_INTERVAL);
+            self.later.insert(id, now + POLL_INTERVAL);
         }
         (due, next)
     }
@@ -162,7 +163,11 @@ impl Watches {
     }
 }
 
-fn watch(id: &str, folder: &Path, told: &Arc<Told>) -> notify::Result<RecommendedWatcher> {
+fn watch(
+    id: &str,
+    folder: &Path,
+    told: &Arc<PendingChanges>,
+) -> notify::Result<RecommendedWatcher> {
     let (source, root, told) = (id.to_owned(), folder.to_owned(), Arc::clone(told));
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         let concerns = match &event {

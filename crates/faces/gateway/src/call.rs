@@ -149,7 +149,7 @@ impl Answer {
 pub type OnProgress = Box<dyn FnMut(usize, &Json) -> BoxFuture<'static, ()> + Send>;
 
 /// Messages of a stream that a tool's answer keeps: the last ones.
-const KEPT: usize = 1000;
+const MAX_STREAM_MESSAGES: usize = 1000;
 
 impl Gateway {
     /// Calls of a contract through a transport.
@@ -445,7 +445,7 @@ impl Gateway {
                 progress(count, &message).await;
             }
             kept.push_back(message);
-            if kept.len() > KEPT {
+            if kept.len() > MAX_STREAM_MESSAGES {
                 kept.pop_front();
             }
         }

@@ -170,14 +170,15 @@ pub fn escape(string: &str, text: &mut String) {
 /// Place of the first byte that a JSON string does not hold as it is: eight bytes
 /// at a time.
 fn special(bytes: &[u8]) -> Option<usize> {
-    const EACH: u64 = 0x0101_0101_0101_0101;
+    const EVERY_BYTE: u64 = 0x0101_0101_0101_0101;
     // The highest bit of the first byte below a bound, and maybe of later ones.
-    let below = |word: u64, bound: u64| word.wrapping_sub(EACH * bound) & !word & (EACH << 7);
+    let below =
+        |word: u64, bound: u64| word.wrapping_sub(EVERY_BYTE * bound) & !word & (EVERY_BYTE << 7);
     let mut rest = bytes;
     while let Some((word, after)) = rest.split_first_chunk() {
         let word = u64::from_le_bytes(*word);
-        let quote = below(word ^ (EACH * u64::from(b'"')), 1);
-        let back = below(word ^ (EACH * u64::from(b'\\')), 1);
+        let quote = below(word ^ (EVERY_BYTE * u64::from(b'"')), 1);
+        let back = below(word ^ (EVERY_BYTE * u64::from(b'\\')), 1);
         let found = below(word, 0x20) | quote | back;
         if found != 0 {
             let before = bytes.len() - rest.len();

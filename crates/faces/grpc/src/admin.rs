@@ -26,11 +26,11 @@ use model::{Code, Failure};
 use registry::{Compacted, Error, Registry};
 
 /// Bytes of a piece of a backup.
-const PIECE: u64 = 64 * 1024;
+const CHUNK_BYTES: u64 = 64 * 1024;
 /// Pause between two messages of a compaction.
-const PROGRESS: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a backup or a compaction may take: for as long as its caller waits.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Why a server is there.
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ impl AdminService {
             .registry
             .executor()
             .run_fallible(executor::Kind::Maintain, work);
-        let done = with_deadline(Instant::now() + LONGEST, work).await;
+        let done = with_deadline(Instant::now() + MAX_TIMEOUT, work).await;
         done.map_err(|error| match error {
             Error::Work(executor::Error::Full(_)) => {
                 let failure =
@@ -89,7 +89,7 @@ impl AdminService {
 
 /// Returns when there is something new to tell, and not too soon.
 async fn news(progress: &mut watch::Receiver<u64>) {
-    tokio::time::sleep(PROGRESS).await;
+    tokio::time::sleep(PROGRESS_INTERVAL).await;
     if progress.changed().await.is_err() {
         std::future::pending::<()>().await;
     }
@@ -122,7 +122,7 @@ impl handlers::Admin for AdminService {
         let file = tokio::fs::File::from_std(file);
         let pieces = stream::try_unfold(file, async |mut file| {
             let mut chunk = Vec::new();
-            let read = (&mut file).take(PIECE).read_to_end(&mut chunk).await;
+            let read = (&mut file).take(CHUNK_BYTES).read_to_end(&mut chunk).await;
             read.map_err(|error| status(Failure::fault(error)))?;
             let piece = BackupResponse {
                 chunk: chunk.into(),

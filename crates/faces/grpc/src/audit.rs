@@ -15,7 +15,7 @@ use contract::{action_from_wire, action_on_wire, status, v1};
 use model::Failure;
 
 /// Events of a page.
-const EVENTS: usize = 100;
+const DEFAULT_EVENTS: usize = 100;
 
 /// The service.
 #[derive(Debug, Clone)]
@@ -103,7 +103,9 @@ impl handlers::Audit for AuditService {
             name: some(name),
             outcome: some(outcome),
         };
-        let page = self.0.list(&filter, page_size(size, EVENTS), &page_token);
+        let page = self
+            .0
+            .list(&filter, page_size(size, DEFAULT_EVENTS), &page_token);
         let page = page?;
         Ok(Response::new(v1::ListAuditEventsResponse {
             events: page.entries.into_iter().map(on_wire).collect(),

@@ -1,7 +1,7 @@
 //! The blocklist, on the wire.
 
 use super::registry::RegistryService;
-use super::{BLOCKED, FEED, convert, missing, page_size, token};
+use super::{DEFAULT_BLOCKED_SKILLS, FEED, convert, missing, page_size, token};
 use ::registry::{Blocked, Caller, Registry};
 use contract::v1;
 use model::Failure;
@@ -71,7 +71,7 @@ pub(super) fn list(
         page_size: size,
         page_token,
     } = request;
-    let page = registry.blocklist(page_size(size, BLOCKED), &page_token);
+    let page = registry.blocklist(page_size(size, DEFAULT_BLOCKED_SKILLS), &page_token);
     let page = page?;
     let blocked = page.blocks.iter().map(|block| v1::BlockedSkill {
         skill_id: block.skill.to_string(),

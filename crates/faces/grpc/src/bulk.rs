@@ -20,11 +20,11 @@ use model::{Failure, Principal};
 use registry::{Registry, Submitted};
 
 /// Items of one stream in work at once.
-const ITEMS: usize = 64;
+const ITEM_CONCURRENCY: usize = 64;
 /// Answers of one stream that its client has not read; at as many, it is read no further.
-const UNREAD: usize = 256;
+const MAX_UNREAD_ANSWERS: usize = 256;
 /// Bytes of all streams in work at once, in KiB.
-const KIB: u32 = 64 * 1024;
+const MAX_IN_WORK_KIB: u32 = 64 * 1024;
 
 /// What all bulk streams share.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ impl Bulk {
     pub(super) fn new(registry: &Registry) -> Self {
         Self {
             registry: registry.clone(),
-            memory: Arc::new(Semaphore::new(KIB as usize)),
+            memory: Arc::new(Semaphore::new(MAX_IN_WORK_KIB as usize)),
         }
     }
 
@@ -68,7 +68,7 @@ impl Bulk {
         by: Principal,
         authorizer: Option<Arc<dyn Authorize>>,
     ) -> impl Stream<Item = ItemAnswer> + Send + use<> {
-        let (send, answers) = mpsc::channel(UNREAD);
+        let (send, answers) = mpsc::channel(MAX_UNREAD_ANSWERS);
         tokio::spawn(self.clone().run(items, (by, authorizer), send));
         tokio_stream::wrappers::ReceiverStream::new(answers)
     }
@@ -118,7 +118,7 @@ impl Bulk {
                 (read, answer, memory)
             }
         });
-        let read = read.buffered(ITEMS).enumerate();
+        let read = read.buffered(ITEM_CONCURRENCY).enumerate();
         let published = read.map(move |(index, (read, answer, memory))| {
             let bulk = self.clone();
             async move {
@@ -130,7 +130,7 @@ impl Bulk {
                 (published, answer)
             }
         });
-        let mut published = std::pin::pin!(published.buffered(ITEMS));
+        let mut published = std::pin::pin!(published.buffered(ITEM_CONCURRENCY));
         while let Some((published, answer)) = published.next().await {
             let broken = published.is_err();
             answer.send(published);
@@ -142,7 +142,9 @@ impl Bulk {
 
     async fn reserve(&self, item: &v1::PublishSkillsRequest) -> Option<OwnedSemaphorePermit> {
         let bytes = prost::Message::encoded_len(item);
-        let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(KIB).min(KIB);
+        let kib = u32::try_from(bytes / 1024 + 1)
+            .unwrap_or(MAX_IN_WORK_KIB)
+            .min(MAX_IN_WORK_KIB);
         // Never none: nobody closes it.
         Arc::clone(&self.memory).acquire_many_owned(kib).await.ok()
     }

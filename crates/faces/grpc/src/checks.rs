@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use super::convert::{count, size};
 use super::search::summary;
 use ::checks::{
-    Activation, BudgetReport, ConflictKind, ConflictReport, ConflictSeverity, Estimate, Health,
-    Hooks, Issue, IssueKind, IssueSeverity, Item, Looked, Opposed, Warning, WarningKind,
+    Activation, AuditedSkill, BudgetReport, ConflictKind, ConflictReport, ConflictSeverity,
+    Estimate, Health, Hooks, Issue, IssueKind, IssueSeverity, Item, Opposed, Warning, WarningKind,
 };
 use contract::json::to_struct;
 use contract::v1;
@@ -165,7 +165,7 @@ pub(super) fn activation(activation: Activation) -> v1::AuditActivationResponse 
     };
     let (mut issues, mut warnings) = (Vec::new(), Vec::new());
     for skill in looked {
-        let Looked {
+        let AuditedSkill {
             id,
             issues: found,
             warnings: worth,

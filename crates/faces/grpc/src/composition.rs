@@ -12,11 +12,11 @@ use super::{
     AGAINST_INSTALLED, RECOMMENDATIONS, WITH_CURRENT, checks, convert, installed, principal,
 };
 use ::checks::Checks;
-use composition::{Composition, Spawn, Wanted};
+use composition::{Composition, Spawn, TaskQuery};
 use contract::handlers::{self, Answer, View};
 use contract::json::from_struct;
 use contract::v1;
-use namespaces::Seen;
+use namespaces::VisibleSkills;
 use preflight::Installer;
 use tools::Tools;
 
@@ -59,7 +59,7 @@ impl CompositionService {
 
 impl View for CompositionService {
     async fn view<'a>(&'a self, call: &Extensions) -> Cow<'a, Self> {
-        let Some(Seen { registry, search }) = self.viewer.sight(call).await.seen() else {
+        let Some(VisibleSkills { registry, search }) = self.viewer.sight(call).await.seen() else {
             return Cow::Borrowed(self);
         };
         let composition = self.composition.with_skills(registry.clone(), search);
@@ -214,7 +214,7 @@ impl handlers::Composition for CompositionService {
             phrasings,
         } = request.into_inner();
         let limit = usize::try_from(limit).unwrap_or_default();
-        let wanted = Wanted {
+        let wanted = TaskQuery {
             task,
             phrasings,
             context,

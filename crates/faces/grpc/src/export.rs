@@ -12,7 +12,7 @@ use model::Failure;
 use registry::ExportQuery;
 
 /// Bytes of an archive in one message.
-const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The archive that a request asks for. Its bytes are the reader's until it has them all.
 pub(super) async fn chunks(
@@ -48,14 +48,14 @@ pub(super) async fn chunks(
         digest: archive.digest.to_string(),
         size_bytes: convert::size(archive.size),
     };
-    let pieces = archive.bytes.len().div_ceil(CHUNK).max(1);
+    let pieces = archive.bytes.len().div_ceil(CHUNK_BYTES).max(1);
     let chunks = (0..pieces).map(move |at| {
         // The memory for its bytes is given back when the last chunk is on its way.
         let _held = &memory;
-        let end = ((at + 1) * CHUNK).min(archive.bytes.len());
+        let end = ((at + 1) * CHUNK_BYTES).min(archive.bytes.len());
         Ok(v1::ExportSkillResponse {
             info: (at == 0).then(|| info.clone()),
-            chunk: archive.bytes.slice(at * CHUNK..end),
+            chunk: archive.bytes.slice(at * CHUNK_BYTES..end),
         })
     });
     Ok(Box::pin(stream::iter(chunks)))

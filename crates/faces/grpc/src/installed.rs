@@ -7,7 +7,7 @@ use super::{HEALTH, LOCK, checks, target};
 use ::install::{Method, Status as Health};
 use contract::v1;
 use model::Failure;
-use preflight::{Budget, Installation, Installer, Listed, Wanted};
+use preflight::{Budget, InstallRequest, Installation, Installer, Listed};
 
 pub(super) async fn install(
     installer: &Installer,
@@ -34,7 +34,7 @@ pub(super) async fn install(
         install_method: _,
     } = request.into_inner();
     let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
-    let wanted = Wanted {
+    let wanted = InstallRequest {
         skill,
         version,
         skip_conflict_check,

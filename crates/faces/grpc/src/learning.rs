@@ -19,9 +19,9 @@ use model::Failure;
 
 // What an answer has where its caller leaves that open.
 /// Submissions that wait for a reviewer.
-const SUBMISSIONS: usize = 20;
+const DEFAULT_SUBMISSIONS: usize = 20;
 /// What a learner did, with the progress of one.
-const ACTIVITIES: usize = 20;
+const DEFAULT_ACTIVITIES: usize = 20;
 /// How far the learner is, with a path of a list.
 const PROGRESS: bool = true;
 /// Its exercises, with a path.
@@ -230,7 +230,7 @@ impl handlers::Learning for LearningService {
             history_size,
             time_zone,
         } = request.into_inner();
-        let history = include_history.then(|| page_size(history_size, ACTIVITIES));
+        let history = include_history.then(|| page_size(history_size, DEFAULT_ACTIVITIES));
         let progress = self
             .learning()
             .await
@@ -315,7 +315,7 @@ impl handlers::Learning for LearningService {
             page_size: size,
             page_token,
         } = request.into_inner();
-        let size = page_size(size, SUBMISSIONS);
+        let size = page_size(size, DEFAULT_SUBMISSIONS);
         let page = self.learning().await.waiting(&path_id, size, &page_token);
         let (waiting, next) = page?;
         Ok(Response::new(v1::ListSubmissionsResponse {

@@ -96,7 +96,7 @@ pub struct Deadline(pub tokio::time::Instant);
 pub struct CallerFolder(pub PathBuf);
 
 /// What is left of a caller's time for the answer to go back.
-const MARGIN: Duration = Duration::from_millis(20);
+const DEADLINE_MARGIN: Duration = Duration::from_millis(20);
 
 /// How long work for a caller may take.
 fn time_left<T>(request: &Request<T>) -> Duration {
@@ -104,7 +104,7 @@ fn time_left<T>(request: &Request<T>) -> Duration {
         return DEFAULT_DEADLINE;
     };
     let left = deadline.saturating_duration_since(tokio::time::Instant::now());
-    left.saturating_sub(MARGIN.min(left / 10))
+    left.saturating_sub(DEADLINE_MARGIN.min(left / 10))
 }
 
 /// Who writes: `method` tells requests of the same fields apart.
@@ -173,26 +173,26 @@ const README: bool = true;
 /// Why a skill is recommended.
 const REASONS: bool = true;
 /// Skills of a list.
-const SKILLS: usize = 100;
+const DEFAULT_SKILLS: usize = 100;
 /// Skills of a search.
-const FOUND: usize = 10;
+const DEFAULT_SEARCH_RESULTS: usize = 10;
 /// Skills that are similar to one, and how similar they are at least.
-const SIMILAR: usize = 20;
+const DEFAULT_SIMILAR_SKILLS: usize = 20;
 const MIN_SIMILARITY: f64 = 0.7;
 /// Names that begin with a text.
-const NAMES: usize = 100;
+const DEFAULT_NAMES: usize = 100;
 /// Versions of a list.
-const VERSIONS: usize = 50;
+const DEFAULT_VERSIONS: usize = 50;
 /// Versions that come with a skill.
-const VERSIONS_OF_A_SKILL: usize = 20;
+const DEFAULT_SKILL_VERSIONS: usize = 20;
 /// Skills that require the one that is asked for.
-const DEPENDENTS: usize = 100;
+const DEFAULT_DEPENDENTS: usize = 100;
 /// Namespaces of a page.
-const NAMESPACES: usize = 100;
+const DEFAULT_NAMESPACES: usize = 100;
 /// Skills on the blocklist.
-const BLOCKED: usize = 100;
+const DEFAULT_BLOCKED_SKILLS: usize = 100;
 /// Versions that are held, on a page.
-const HELD: usize = 100;
+const DEFAULT_HELD_VERSIONS: usize = 100;
 /// A refresh of the blocklist takes the feed in.
 const FEED: bool = true;
 /// Whether its files are what was installed, with an installed skill.
@@ -200,7 +200,7 @@ const HEALTH: bool = true;
 /// A skill that is given a place keeps it.
 const LOCK: bool = true;
 /// Records of calls.
-const CALLS: usize = 100;
+const DEFAULT_CALL_RECORDS: usize = 100;
 
 /// A skill is compared with those that are installed.
 const AGAINST_INSTALLED: bool = true;

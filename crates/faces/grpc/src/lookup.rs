@@ -8,7 +8,7 @@ use tonic::{Request, Response};
 
 use super::convert::{self, ids, info, location_of, trust_tier_of};
 use super::viewer::Viewer;
-use super::{DEPENDENTS, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
+use super::{DEFAULT_DEPENDENTS, DEFAULT_NAMES, DEFAULT_SKILL_VERSIONS, DEFAULT_SKILLS, README};
 use super::{codebase, page_size, search, similar, sources, target, token, tools, trust};
 use ::lookup::{ListQuery, Lookup};
 use ::search::SearchIndex;
@@ -16,7 +16,7 @@ use ::sync::Engine;
 use ::tools::Tools;
 use contract::handlers::{self, Answer, Messages, View};
 use contract::{FOR_MODEL, INDEX_VERSION, v1};
-use namespaces::Seen;
+use namespaces::VisibleSkills;
 use recommend::Advisor;
 use registry::Registry;
 
@@ -82,7 +82,7 @@ fn of_index<T>(version: Option<AsciiMetadataValue>, answer: T) -> Response<T> {
 
 impl View for LookupService {
     async fn view<'a>(&'a self, call: &Extensions) -> Cow<'a, Self> {
-        let Some(Seen { registry, search }) = self.viewer.sight(call).await.seen() else {
+        let Some(VisibleSkills { registry, search }) = self.viewer.sight(call).await.seen() else {
             return Cow::Borrowed(self);
         };
         let composition = self.tools.composition();
@@ -162,7 +162,9 @@ impl handlers::Lookup for LookupService {
             with_problems,
             requires,
         };
-        let page = self.lookup.page(query, page_size(size, SKILLS), page_token);
+        let page = self
+            .lookup
+            .page(query, page_size(size, DEFAULT_SKILLS), page_token);
         let page = page.await?;
         Ok(Response::new(v1::ListSkillsResponse {
             skills: page
@@ -200,7 +202,7 @@ impl handlers::Lookup for LookupService {
         } = request.into_inner();
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
         let newest = if include_versions {
-            VERSIONS_OF_A_SKILL
+            DEFAULT_SKILL_VERSIONS
         } else {
             0
         };
@@ -231,7 +233,7 @@ impl handlers::Lookup for LookupService {
         };
         Ok(Response::new(v1::GetSkillResponse {
             dependent_count: dependents.as_ref().map(|found| convert::count(found.len())),
-            dependents: ids(dependents.into_iter().flatten().take(DEPENDENTS)),
+            dependents: ids(dependents.into_iter().flatten().take(DEFAULT_DEPENDENTS)),
             skill: Some(skill),
             shadowed_ids: ids(found.shadowed),
         }))
@@ -307,7 +309,9 @@ impl handlers::Lookup for LookupService {
             limit,
         } = request.into_inner();
         let form = convert::name_form(v1::NameForm::try_from(form).unwrap_or_default());
-        let completion = self.lookup.complete(&prefix, form, page_size(limit, NAMES));
+        let completion = self
+            .lookup
+            .complete(&prefix, form, page_size(limit, DEFAULT_NAMES));
         Ok(Response::new(v1::CompleteNameResponse {
             names: completion.names,
             has_more: completion.has_more,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::convert::time;
-use super::{NAMESPACES, page_size, token};
+use super::{DEFAULT_NAMESPACES, page_size, token};
 use ::access::{Access, Caller};
 use contract::v1;
 use model::{Code, Failure, open_token, seal_token};
@@ -54,7 +54,7 @@ pub(super) fn list(
             Failure::new(Code::PageTokenInvalid, message).field("page_token", message)
         })?,
     };
-    let size = page_size(request.page_size, NAMESPACES);
+    let size = page_size(request.page_size, DEFAULT_NAMESPACES);
     let mut said = namespaces.list(caller, &after, size + 1);
     let more = said.len() > size;
     said.truncate(size);

@@ -10,8 +10,8 @@ use super::convert::{self, info};
 use super::sources::Sources;
 use super::viewer::{Sight, Viewer};
 use super::{
-    VERSIONS, access, blocklist, caller, export, named, number, page_size, principal, publish,
-    selector, sources, sync, target, time_left, token, trust, usage, watch,
+    DEFAULT_VERSIONS, access, blocklist, caller, export, named, number, page_size, principal,
+    publish, selector, sources, sync, target, time_left, token, trust, usage, watch,
 };
 use ::access::Action;
 use ::search::SearchIndex;
@@ -21,7 +21,7 @@ use contract::handlers::{self, Answer, Messages, View};
 use contract::v1;
 use lookup::Lookup;
 use model::{Reference, VersionSelector};
-use namespaces::Seen;
+use namespaces::VisibleSkills;
 use preflight::Installer;
 use registry::{Feed, Registry, Upload};
 
@@ -77,7 +77,7 @@ impl View for RegistryService {
     async fn view<'a>(&'a self, call: &Extensions) -> Cow<'a, Self> {
         match self.viewer.sight(call).await {
             Sight::Everything => Cow::Borrowed(self),
-            Sight::Part(Seen { registry, search }) => Cow::Owned(Self {
+            Sight::Part(VisibleSkills { registry, search }) => Cow::Owned(Self {
                 lookup: Lookup::new(registry.clone()),
                 stored: Lookup::new(registry.clone()),
                 bulk: self.bulk.with_registry(registry.clone()),
@@ -88,7 +88,7 @@ impl View for RegistryService {
                 ..self.clone()
             }),
             // What is written is of the store.
-            Sight::Around(Seen { registry, .. }) => Cow::Owned(Self {
+            Sight::Around(VisibleSkills { registry, .. }) => Cow::Owned(Self {
                 lookup: Lookup::new(registry),
                 ..self.clone()
             }),
@@ -193,7 +193,8 @@ impl handlers::Registry for RegistryService {
             page_size: size,
             page_token,
         } = request.into_inner();
-        let (skill, size) = (Reference::parse(&skill_id), page_size(size, VERSIONS));
+        let skill = Reference::parse(&skill_id);
+        let size = page_size(size, DEFAULT_VERSIONS);
         let page = self.lookup.versions(&skill, size, &page_token);
         let page = page?;
         Ok(Response::new(v1::ListVersionsResponse {

@@ -6,13 +6,13 @@ use jiff::Timestamp;
 
 use super::convert::{author, count, location_of, time, trust_tier, trust_tier_of};
 use super::facets::{categories, inferred, technologies};
-use super::{FOUND, page_size};
+use super::{DEFAULT_SEARCH_RESULTS, page_size};
 use contract::v1;
 use model::{Code, Failure};
 use registry::{Catalog, Head, Registry};
 use search::{
-    Analysis, Facet, Filters, Part, SearchIndex, SearchQuery, SearchResults, Sort, SortBy, Tier,
-    Why,
+    Analysis, Facet, Filters, MatchExplanation, Part, SearchIndex, SearchQuery, SearchResults,
+    Sort, SortBy, Tier,
 };
 
 /// Finds a page of skills.
@@ -73,7 +73,7 @@ fn query(request: v1::SearchRequest) -> Result<SearchQuery, Failure> {
         filters: filters.map(self::filters).transpose()?.unwrap_or_default(),
         sort: sort.map(self::sort).unwrap_or_default(),
         offset: page_size(offset, 0),
-        limit: page_size(limit.unwrap_or_default(), FOUND),
+        limit: page_size(limit.unwrap_or_default(), DEFAULT_SEARCH_RESULTS),
         facets,
         words_only,
         no_snippets: false,
@@ -158,7 +158,7 @@ pub(super) fn summary(catalog: &Catalog, head: &Head, now: Timestamp) -> v1::Ski
     }
 }
 
-fn why(why: Why, has_highlights: bool) -> v1::SearchMatch {
+fn why(why: MatchExplanation, has_highlights: bool) -> v1::SearchMatch {
     let (words, meaning) = (f64::from(why.words), f64::from(why.meaning));
     v1::SearchMatch {
         tier: match why.tier {

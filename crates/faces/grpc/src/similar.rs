@@ -2,7 +2,7 @@
 
 use super::convert::{count, ids};
 use super::search::{rounded, summary};
-use super::{MIN_SIMILARITY, SIMILAR, page_size};
+use super::{DEFAULT_SIMILAR_SKILLS, MIN_SIMILARITY, page_size};
 use ::lookup::{Lookup, Resolved};
 use contract::v1;
 use model::{Failure, Reference};
@@ -27,7 +27,7 @@ pub(super) async fn list(
         head.id.to_string(),
         min_similarity.unwrap_or(MIN_SIMILARITY),
     );
-    let limit = page_size(limit.unwrap_or_default(), SIMILAR);
+    let limit = page_size(limit.unwrap_or_default(), DEFAULT_SIMILAR_SKILLS);
     let similar = index.find_similar(head, min, limit).await;
     let SimilarSkills {
         skills,

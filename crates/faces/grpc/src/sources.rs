@@ -3,7 +3,7 @@
 use super::convert::time;
 use super::{missing, wrong};
 use ::sync::{
-    Engine, Health, Listed, Overall, RepositoryFacts, Skip, Source, SourceKind, Standing,
+    Engine, Health, HealthStatus, Listed, Overall, RepositoryFacts, Skip, Source, SourceKind,
 };
 use contract::v1;
 use model::{Code, Failure};
@@ -219,10 +219,10 @@ pub(super) fn health(
 
 fn of_source(health: Health) -> v1::SourceHealth {
     let standing = match health.standing {
-        Standing::Healthy => v1::SourceStatus::Healthy,
-        Standing::Degraded => v1::SourceStatus::Degraded,
-        Standing::Unavailable => v1::SourceStatus::Unavailable,
-        Standing::RateLimited => v1::SourceStatus::RateLimited,
+        HealthStatus::Healthy => v1::SourceStatus::Healthy,
+        HealthStatus::Degraded => v1::SourceStatus::Degraded,
+        HealthStatus::Unavailable => v1::SourceStatus::Unavailable,
+        HealthStatus::RateLimited => v1::SourceStatus::RateLimited,
     };
     v1::SourceHealth {
         name: health.source.title().to_owned(),

@@ -12,7 +12,7 @@ use super::sources::skips;
 use super::waited;
 use ::registry::Registry;
 use ::search::SearchIndex;
-use ::sync::{Ending, Engine, Kind, Phase, Progress, Request, SourceResult, SyncRecord};
+use ::sync::{Engine, Kind, Phase, Progress, Request, SourceResult, SyncOutcome, SyncRecord};
 use contract::handlers::Messages;
 use contract::v1;
 use contract::v1::watch_sync_response::State;
@@ -20,7 +20,7 @@ use contract::v1::watch_sync_response::State;
 /// Seconds that a caller waits for a sync.
 const WAIT_SECONDS: u32 = 20;
 /// Milliseconds of a minute.
-const MINUTE: u64 = 60_000;
+const MILLIS_PER_MINUTE: u64 = 60_000;
 
 fn result(result: SourceResult) -> v1::SourceSyncResult {
     let of = match (&result.error, result.unchanged) {
@@ -83,7 +83,7 @@ pub(super) fn force_full(
     request: v1::ForceFullSyncRequest,
 ) -> Result<v1::ForceFullSyncResponse, Failure> {
     let v1::ForceFullSyncRequest { sources, confirm } = request;
-    let minutes = engine.estimate(&sources)?.div_ceil(MINUTE);
+    let minutes = engine.estimate(&sources)?.div_ceil(MILLIS_PER_MINUTE);
     let minutes = u32::try_from(minutes.max(1)).unwrap_or(u32::MAX);
     let about = match minutes {
         1 => "a minute".to_owned(),
@@ -149,9 +149,9 @@ fn current(progress: &Progress) -> v1::CurrentSync {
 
 fn ended(record: SyncRecord, with_sources: bool) -> v1::EndedSync {
     let of = match record.ending {
-        Ending::Success => v1::SyncEnding::Success,
-        Ending::Partial => v1::SyncEnding::Partial,
-        Ending::Failed => v1::SyncEnding::Failed,
+        SyncOutcome::Success => v1::SyncEnding::Success,
+        SyncOutcome::Partial => v1::SyncEnding::Partial,
+        SyncOutcome::Failed => v1::SyncEnding::Failed,
     };
     let skills_updated = record.changed();
     let sources = record.sources.into_iter().map(result);

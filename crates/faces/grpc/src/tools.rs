@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tonic::{Request, Response};
 
 use super::convert::{self, ids};
-use super::{CALLS, number, page_size, principal, target, time_left, token};
+use super::{DEFAULT_CALL_RECORDS, number, page_size, principal, target, time_left, token};
 use ::lookup::is_address;
 use contract::handlers::{Answer, Messages};
 use contract::json::{from_struct, to_struct};
@@ -14,12 +14,12 @@ use contract::{SESSION_REMEMBERED, status, v1};
 use handler::Progress;
 use model::{Code, Failure, Reference};
 use tools::{
-    CallRecord, Called, ListedTool, Load, LoadedStatus, SessionSkill, Shown, ToolCall, ToolQuery,
-    Tools, View,
+    CallRecord, Called, FileView, ListedTool, Load, LoadedStatus, SessionSkill, ToolCall,
+    ToolQuery, Tools, View,
 };
 
 /// Progress that waits to be sent; what comes faster is passed over.
-const PROGRESS: usize = 16;
+const PROGRESS_QUEUE_CAPACITY: usize = 16;
 
 pub(super) async fn load_skill(
     tools: &Tools,
@@ -111,7 +111,7 @@ pub(super) async fn view_file(
         ..Default::default()
     };
     match viewed.shown {
-        Shown::Text { text, part } => {
+        FileView::Text { text, part } => {
             answer.text = text;
             answer.next_offset_bytes = if part.1 < viewed.size {
                 size(part.1)
@@ -119,8 +119,8 @@ pub(super) async fn view_file(
                 0
             };
         }
-        Shown::Image(bytes) => answer.image = bytes,
-        Shown::Link => answer.link.clone_from(&uri),
+        FileView::Image(bytes) => answer.image = bytes,
+        FileView::Link => answer.link.clone_from(&uri),
     }
     answer.uri = uri;
     Ok(Response::new(answer))
@@ -322,7 +322,7 @@ pub(super) async fn stream_tool_call(
         skill_id,
         idempotency_key,
     } = request.into_inner();
-    let (progress, received) = mpsc::channel(PROGRESS);
+    let (progress, received) = mpsc::channel(PROGRESS_QUEUE_CAPACITY);
     let call = ToolCall {
         session: session_id,
         tool: name,
@@ -385,7 +385,7 @@ pub(super) fn list_tool_calls(
         page_size: size,
         page_token,
     } = request.into_inner();
-    let page = tools.calls(page_size(size, CALLS), &page_token);
+    let page = tools.calls(page_size(size, DEFAULT_CALL_RECORDS), &page_token);
     let page = page?;
     Ok(Response::new(v1::ListToolCallsResponse {
         calls: page.calls.into_iter().map(call_record).collect(),

@@ -4,16 +4,16 @@ use jiff::Timestamp;
 
 use super::convert::{self, count, time};
 use super::registry::RegistryService;
-use super::{HELD, missing, named, number, page_size, publish, target, token};
+use super::{DEFAULT_HELD_VERSIONS, missing, named, number, page_size, publish, target, token};
 use ::lookup::Lookup;
 use ::registry::{Caller, HeldVersion, Hold, Registry, Review, Reviewed, Scan, Scanned, Upload};
-use ::trust::quality::{self, Part, Standing};
+use ::trust::quality::{self, Part, QualityFactors};
 use ::trust::{Capability, Category, Change, Confidence, Finding, Report, Severity, Verdict};
 use contract::v1;
 use model::{Code, Failure, SkillId, VersionNumber};
 
 /// Findings that a list of versions shows of each.
-const SHOWN: usize = 5;
+const MAX_SHOWN_FINDINGS: usize = 5;
 
 pub(super) fn scan_status(verdict: Option<Verdict>) -> v1::ScanStatus {
     match verdict {
@@ -103,7 +103,10 @@ fn changes((since, changes): (VersionNumber, Vec<Change>)) -> v1::ScanChanges {
     new
 }
 
-pub(super) fn quality_parts(parts: Vec<Part>, standing: Standing) -> (f64, Vec<v1::QualityPart>) {
+pub(super) fn quality_parts(
+    parts: Vec<Part>,
+    standing: QualityFactors,
+) -> (f64, Vec<v1::QualityPart>) {
     let quality = quality::quality(parts, standing);
     let parts = quality.parts.into_iter();
     let parts = parts.map(
@@ -154,7 +157,12 @@ fn held(held: HeldVersion) -> v1::HeldVersion {
         active_version: number(described.head.active),
         security_scan_status: scan_status(report.map(|report| report.verdict)).into(),
         findings: report.map_or_else(Vec::new, |report| {
-            report.findings.iter().take(SHOWN).map(finding).collect()
+            report
+                .findings
+                .iter()
+                .take(MAX_SHOWN_FINDINGS)
+                .map(finding)
+                .collect()
         }),
     }
 }
@@ -197,7 +205,7 @@ pub(super) async fn scan(
         time,
         review: _,
     } = registry.scan_upload(upload).await?;
-    let standing = Standing {
+    let standing = QualityFactors {
         age_days: Some(0),
         tier: model::TrustTier::Unverified,
     };
@@ -241,7 +249,7 @@ pub(super) fn list_held(
         page_size: size,
         page_token,
     } = request;
-    let page = registry.list_held(page_size(size, HELD), &page_token);
+    let page = registry.list_held(page_size(size, DEFAULT_HELD_VERSIONS), &page_token);
     let page = page?;
     Ok(v1::ListHeldResponse {
         held: page.versions.into_iter().map(held).collect(),

@@ -8,15 +8,15 @@ use http::Extensions as Call;
 
 use ::access::{Access, Action, Authorize};
 use ::registry::{Sees, WatchFilter};
-use local::{Changes, Overlays, Place};
+use local::{AgentFolders, Changes, Overlays};
 use model::Event;
-use namespaces::{Seen, Views};
+use namespaces::{Views, VisibleSkills};
 
 /// Where the agent of a caller on this machine looks for skills, which it says itself; the
 /// server's local socket puts it into each request. It may have them read, since it could read
 /// them, too.
 #[derive(Debug, Clone)]
-pub struct CallerPlace(pub Arc<Place>);
+pub struct CallerPlace(pub Arc<AgentFolders>);
 
 /// Finds out what each caller sees. The default shows every skill of the store to everybody,
 /// and no others.
@@ -33,14 +33,14 @@ pub(super) enum Sight {
     /// All of the store, and nothing else.
     Everything,
     /// A part of the store.
-    Part(Seen),
+    Part(VisibleSkills),
     /// All of the store, and in front of it what lies around the caller.
-    Around(Seen),
+    Around(VisibleSkills),
 }
 
 impl Sight {
     /// What to read in the place of the store; none: the store.
-    pub(super) fn seen(self) -> Option<Seen> {
+    pub(super) fn seen(self) -> Option<VisibleSkills> {
         match self {
             Self::Everything => None,
             Self::Part(seen) | Self::Around(seen) => Some(seen),
@@ -58,7 +58,7 @@ impl Viewer {
         }
     }
 
-    fn place<'a>(&'a self, call: &'a Call) -> Option<(&'a Overlays, &'a Place)> {
+    fn place<'a>(&'a self, call: &'a Call) -> Option<(&'a Overlays, &'a AgentFolders)> {
         let CallerPlace(place) = call.get()?;
         Some((self.local.as_ref()?, place))
     }
@@ -68,7 +68,7 @@ impl Viewer {
         // Whoever has a place came over the socket of the data directory, and sees all.
         if let Some((overlays, place)) = self.place(call) {
             return match overlays.seen(place).await {
-                Some(seen) => Sight::Around(Seen {
+                Some(seen) => Sight::Around(VisibleSkills {
                     registry: seen.registry.clone(),
                     search: seen.search.clone(),
                 }),

@@ -14,7 +14,7 @@ use model::{Event, Failure, SkillId, SkillIdError};
 use registry::{Registry, Sees, Step, Watch, WatchFilter};
 
 /// How often a watcher whose place moved without an event is told its new place.
-const FRESH: Duration = Duration::from_secs(10);
+const POSITION_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The answers to a request: the token to start from, then the events, those of the caller's
 /// own folders among them.
@@ -52,7 +52,12 @@ pub(super) fn answers(
         Ok(max) => max,
     };
     let end = super::waited(max_wait_seconds);
-    Ok(until((watch, local), max, Box::pin(every(FRESH)), end))
+    Ok(until(
+        (watch, local),
+        max,
+        Box::pin(every(POSITION_INTERVAL)),
+        end,
+    ))
 }
 
 /// A tick every so often, the first after that time.

@@ -29,9 +29,9 @@ use model::{Reference, SkillUri};
 use registry::Sees;
 
 /// Events that a listener may lag behind.
-const QUEUE: usize = 1024;
+const EVENT_QUEUE_CAPACITY: usize = 1024;
 /// How long a listener gathers.
-const MOMENT: Duration = Duration::from_millis(50);
+const DEBOUNCE_DELAY: Duration = Duration::from_millis(50);
 /// How long to wait before the log is asked again, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
 /// Addresses that a session, or a stream, may subscribe to.
@@ -139,7 +139,7 @@ impl Changes {
         Self {
             shared: Arc::new(LogFollower {
                 transport,
-                events: broadcast::channel(QUEUE).0,
+                events: broadcast::channel(EVENT_QUEUE_CAPACITY).0,
                 listed: tokio::sync::Mutex::default(),
                 seen: AtomicU64::new(1),
                 task: OnceLock::new(),
@@ -258,7 +258,7 @@ async fn debounce(events: &mut broadcast::Receiver<Arc<str>>) -> Option<Debounce
     if !take(events.recv().await) {
         return None;
     }
-    let end = tokio::time::Instant::now() + MOMENT;
+    let end = tokio::time::Instant::now() + DEBOUNCE_DELAY;
     while let Ok(received) = tokio::time::timeout_at(end, events.recv()).await {
         if !take(received) {
             break;

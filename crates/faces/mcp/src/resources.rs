@@ -17,7 +17,7 @@ use gateway::Refusal;
 use model::{Code, SkillId, SkillUri, VersionSelector, inert_line};
 
 /// Skills on a page of a list.
-pub(super) const PAGE: i32 = 100;
+pub(super) const SKILLS_PER_PAGE: i32 = 100;
 /// Media type of instructions.
 pub(super) const MARKDOWN: &str = "text/markdown";
 
@@ -52,7 +52,7 @@ impl Handler {
         params: Option<PaginatedRequestParams>,
     ) -> Result<v1::ListSkillsResponse, ErrorData> {
         let request = v1::ListSkillsRequest {
-            page_size: PAGE,
+            page_size: SKILLS_PER_PAGE,
             page_token: params.and_then(|params| params.cursor).unwrap_or_default(),
             ..Default::default()
         };

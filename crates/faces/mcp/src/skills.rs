@@ -26,7 +26,7 @@ use model::{
 const DIRECTORY: &str = "inode/directory";
 const ENTRY: &str = "SKILL.md";
 /// Skills of a page that are looked up at once.
-const AT_ONCE: usize = 8;
+const LOOKUP_CONCURRENCY: usize = 8;
 
 /// Rules of what keeps front matter from being told as the file has it.
 const UNTOLD: [&str; 6] = [
@@ -190,7 +190,7 @@ impl Handler {
                 Err(refusal) => Err(protocol(&refusal)),
             }
         });
-        let entries: Vec<_> = entries.buffered(AT_ONCE).try_collect().await?;
+        let entries: Vec<_> = entries.buffered(LOOKUP_CONCURRENCY).try_collect().await?;
         let mut result = ListSkillsResult::with_all_items(entries.into_iter().flatten().collect());
         result.next_cursor = cursor(page.next_page_token);
         Ok(result

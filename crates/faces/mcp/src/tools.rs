@@ -35,7 +35,7 @@ const OTHER: &str = "This server keeps agent skills: instructions, with files an
 
 /// Tokens of the list of skills in a description, of which hosts take 1,024 characters:
 /// some refuse more, others cut it.
-const CATALOG_TOKENS: i32 = 230;
+const MAX_CATALOG_TOKENS: i32 = 230;
 /// Characters of a streamed message that its progress notice repeats.
 const NOTICE_CHARS: usize = 2000;
 
@@ -134,7 +134,7 @@ fn describe(tool: &gateway::Tool) -> Tool {
 /// The list of skills that a description ends with.
 pub(super) fn catalog_request() -> v1::RenderPromptRequest {
     v1::RenderPromptRequest {
-        max_tokens: CATALOG_TOKENS,
+        max_tokens: MAX_CATALOG_TOKENS,
         ..Default::default()
     }
 }

@@ -44,11 +44,11 @@ mod tests {
 
     impl ServerHandler for Silent {}
 
-    const HOUR: Duration = Duration::from_secs(3600);
+    const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
     const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
 
     fn service(stop: CancellationToken) -> HttpService<Silent> {
-        http_service(|| Silent, Arc::new(Sessions::new(HOUR)), stop)
+        http_service(|| Silent, Arc::new(Sessions::new(IDLE_TIMEOUT)), stop)
     }
 
     fn post(session: Option<&str>, body: String) -> Request<String> {
@@ -75,7 +75,7 @@ mod tests {
         };
         let begun = status(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
         assert_eq!(begun, Ok(StatusCode::ACCEPTED));
-        tokio::time::sleep(HOUR / 2).await;
+        tokio::time::sleep(IDLE_TIMEOUT / 2).await;
         let ping = status(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#).await;
         assert_eq!(ping, Ok(StatusCode::OK));
     }

@@ -31,9 +31,9 @@ use admission::{Full, Peer, Permit, Resource};
 
 /// Messages of a stream that its client has not read. At more, the stream ends: the
 /// library would stop the whole session until there is room.
-const UNREAD: usize = 64;
+const MAX_UNREAD_MESSAGES: usize = 64;
 /// How long a session may take to end.
-const CLOSING: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often sessions are looked at, at most and at least.
 const SWEEP: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -193,7 +193,7 @@ impl Sessions {
         // Its permit is free whatever becomes of its worker.
         lock(&self.open).remove(id);
         let closing = self.inner.close_session(id);
-        match tokio::time::timeout(CLOSING, closing).await {
+        match tokio::time::timeout(CLOSE_TIMEOUT, closing).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(%error, "a session did not end as it should"),
             Err(_late) => tracing::debug!("a session takes long to end"),
@@ -213,7 +213,7 @@ impl Sessions {
         id: &SessionId,
         messages: impl Stream<Item = ServerSseMessage> + Send + 'static,
     ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
-        let (send, unread) = mpsc::channel(UNREAD);
+        let (send, unread) = mpsc::channel(MAX_UNREAD_MESSAGES);
         tokio::spawn(async move {
             let mut messages = pin!(messages);
             loop {

@@ -18,7 +18,7 @@ use super::strict;
 use gateway::MAX_JSON_BYTES;
 
 /// Messages that were read and wait to be handled.
-const QUEUE: usize = 16;
+const MESSAGE_QUEUE_CAPACITY: usize = 16;
 
 /// The client did not speak MCP, or the talk broke off.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +67,7 @@ struct LineTransport<W> {
 impl<W: AsyncWrite + Unpin + Send + 'static> LineTransport<W> {
     fn new(input: impl AsyncBufRead + Unpin + Send + 'static, output: W) -> Self {
         let output = Arc::new(Mutex::new(output));
-        let (send, messages) = mpsc::channel(QUEUE);
+        let (send, messages) = mpsc::channel(MESSAGE_QUEUE_CAPACITY);
         // A task of its own: a read that is given up in the middle of a line would
         // lose its beginning.
         tokio::spawn(read(input, Arc::clone(&output), send));

@@ -21,11 +21,11 @@ use gateway::strict_json;
 use model::shown;
 
 /// JSON-RPC 2.0: what was sent is no JSON.
-const PARSE_ERROR: i32 = -32700;
+const PARSE_ERROR_CODE: i32 = -32700;
 /// JSON-RPC 2.0: what was sent is no request.
-const INVALID_REQUEST: i32 = -32600;
+const INVALID_REQUEST_CODE: i32 = -32600;
 /// JSON-RPC 2.0: the parameters of a method are not of its form.
-const INVALID_PARAMS: i32 = -32602;
+const INVALID_PARAMS_CODE: i32 = -32602;
 /// The method that asks for a stream of what changes.
 const LISTEN: &str = "subscriptions/listen";
 /// The method that calls a tool.
@@ -94,20 +94,20 @@ impl From<MessageKind> for Checked {
 /// # Errors
 /// It is no JSON, has a key twice, or is no message of JSON-RPC 2.0.
 pub fn check(text: &[u8]) -> Result<Checked, Vec<u8>> {
-    let message =
-        strict_json(text).map_err(|refusal| error(&id(text), PARSE_ERROR, &refusal.message))?;
+    let message = strict_json(text)
+        .map_err(|refusal| error(&id(text), PARSE_ERROR_CODE, &refusal.message))?;
     let fail = |code, sentence: &str| {
         let id = message.get("id").filter(|id| is_id(id));
         Err(error(id.unwrap_or(&Json::Null), code, sentence))
     };
     if let Some(sentence) = malformed(&message) {
-        return fail(INVALID_REQUEST, sentence);
+        return fail(INVALID_REQUEST_CODE, sentence);
     }
     let params = message.get("params");
     let cursor = params.and_then(|params| params.get("cursor"));
     if cursor.is_some_and(|cursor| !cursor.is_string()) {
         return fail(
-            INVALID_PARAMS,
+            INVALID_PARAMS_CODE,
             "A cursor is the text `nextCursor` of the page before",
         );
     }
@@ -131,7 +131,7 @@ pub fn check(text: &[u8]) -> Result<Checked, Vec<u8>> {
     let params = params.cloned().unwrap_or_default();
     match serde_json::from_value::<InitializeRequestParams>(params) {
         Ok(_) => Ok(MessageKind::Initialize.into()),
-        Err(why) => fail(INVALID_PARAMS, &form("initialize", &why)),
+        Err(why) => fail(INVALID_PARAMS_CODE, &form("initialize", &why)),
     }
 }
 
@@ -166,14 +166,14 @@ pub(super) fn message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Vec<u
     check(text)?;
     serde_json::from_slice(text).map_err(|_| {
         let sentence = "The message is no JSON-RPC request, notification or answer of MCP";
-        error(&id(text), INVALID_REQUEST, sentence)
+        error(&id(text), INVALID_REQUEST_CODE, sentence)
     })
 }
 
 /// The answer to a message that is too long to be read.
 pub(super) fn too_long(max: usize) -> Vec<u8> {
     let sentence = format!("A message has {max} bytes at most");
-    error(&Json::Null, INVALID_REQUEST, &sentence)
+    error(&Json::Null, INVALID_REQUEST_CODE, &sentence)
 }
 
 fn form(method: &str, why: &serde_json::Error) -> String {
@@ -297,49 +297,49 @@ mod tests {
             (
                 r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#,
                 json!(7),
-                INVALID_REQUEST,
+                INVALID_REQUEST_CODE,
                 "A JSON-RPC message has `\"jsonrpc\": \"2.0\"`",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
                 Json::Null,
-                INVALID_REQUEST,
+                INVALID_REQUEST_CODE,
                 "The id of a JSON-RPC message is text or a whole number",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
                 Json::Null,
-                INVALID_REQUEST,
+                INVALID_REQUEST_CODE,
                 "The id of a JSON-RPC message is text or a whole number",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":"a","method":7}"#,
                 json!("a"),
-                INVALID_REQUEST,
+                INVALID_REQUEST_CODE,
                 "The method of a JSON-RPC message is text",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":-7,"method":"ping","params":[1]}"#,
                 json!(-7),
-                INVALID_REQUEST,
+                INVALID_REQUEST_CODE,
                 "The params of an MCP message are an object",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":7,"method":"ping","result":{}}"#,
                 json!(7),
-                INVALID_REQUEST,
+                INVALID_REQUEST_CODE,
                 "A JSON-RPC message is a request or an answer, not both",
             ),
             (
                 r#"{"jsonrpc":"2.0","result":{}}"#,
                 Json::Null,
-                INVALID_REQUEST,
+                INVALID_REQUEST_CODE,
                 "A JSON-RPC message has a method, or the id and the result of a request",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":1}}"#,
                 json!(7),
-                INVALID_PARAMS,
+                INVALID_PARAMS_CODE,
                 "A cursor is the text `nextCursor` of the page before",
             ),
         ] {

@@ -28,13 +28,13 @@ const BASE: &str = "/clawhub";
 const API: &str = "/clawhub/api/v1/";
 /// Entries of a list: as many as are asked for, but never more.
 const MAX: i32 = 200;
-const USUAL: i32 = 20;
+const DEFAULT_PAGE_SIZE: i32 = 20;
 /// Skills of a search.
 const MAX_FOUND: i32 = 50;
 /// Versions that a fingerprint is compared with, newest first.
-const COMPARED: i32 = 200;
+const MAX_COMPARED_VERSIONS: i32 = 200;
 /// Skills that are looked at at once.
-const AT_ONCE: usize = 8;
+const LOOKUP_CONCURRENCY: usize = 8;
 
 /// The routes of the protocol.
 pub(super) fn router<S: Clone + Send + Sync + 'static>(reader: SkillReader) -> Router<S> {
@@ -127,7 +127,7 @@ fn no_tag(tag: &str) -> Refusal {
 /// `limit`, within bounds: clients of this protocol ask for more than they get.
 fn limit(call: &ReadRequest, max: i32) -> i32 {
     let asked = call.asked("limit").and_then(|limit| limit.parse().ok());
-    asked.unwrap_or(USUAL).clamp(1, max)
+    asked.unwrap_or(DEFAULT_PAGE_SIZE).clamp(1, max)
 }
 
 fn millis(time: Option<&prost_types::Timestamp>) -> i64 {
@@ -224,7 +224,7 @@ async fn skills(reader: &SkillReader, call: &ReadRequest) -> Result<Json, Refusa
             item
         }))
     });
-    let items: Vec<_> = items.buffered(AT_ONCE).try_collect().await?;
+    let items: Vec<_> = items.buffered(LOOKUP_CONCURRENCY).try_collect().await?;
     let items: Vec<_> = items.into_iter().flatten().collect();
     let next = Some(token).filter(|token| !token.is_empty());
     Ok(json!({"items": items, "nextCursor": next}))
@@ -254,7 +254,7 @@ async fn search(reader: &SkillReader, call: &ReadRequest) -> Result<Json, Refusa
             })
         }))
     });
-    let results: Vec<_> = results.buffered(AT_ONCE).try_collect().await?;
+    let results: Vec<_> = results.buffered(LOOKUP_CONCURRENCY).try_collect().await?;
     let results: Vec<_> = results.into_iter().flatten().collect();
     Ok(json!({"results": results}))
 }
@@ -334,7 +334,7 @@ async fn one_version(
 async fn resolve(reader: &SkillReader, call: &ReadRequest) -> Result<Json, Refusal> {
     let slug = required(call, "slug")?;
     let hash = required(call, "hash")?.to_ascii_lowercase();
-    let page = version_page(reader, call, slug, COMPARED).await?;
+    let page = version_page(reader, call, slug, MAX_COMPARED_VERSIONS).await?;
     let active = page.versions.iter();
     let mut active = active.filter(|version| version.version_number == page.active_version);
     let latest = match active.next() {
@@ -351,7 +351,7 @@ async fn resolve(reader: &SkillReader, call: &ReadRequest) -> Result<Json, Refus
         let print = files.map(|files| fingerprint(&files.files));
         Ok::<_, Refusal>((version.semantic_version, print))
     });
-    let mut compared = std::pin::pin!(compared.buffered(AT_ONCE));
+    let mut compared = std::pin::pin!(compared.buffered(LOOKUP_CONCURRENCY));
     let mut found = Json::Null;
     while let Some((version, print)) = compared.try_next().await? {
         if print.as_deref() == Some(&hash) {

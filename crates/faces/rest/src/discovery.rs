@@ -29,8 +29,8 @@ const SKILLS: &str = "/.well-known/agent-skills/";
 const SKILLS_0_1: &str = "/.well-known/skills/";
 const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
 /// Skills that are asked for at once, and looked at at once.
-const PAGE: i32 = 200;
-const AT_ONCE: usize = 8;
+const SKILLS_PER_PAGE: i32 = 200;
+const LOOKUP_CONCURRENCY: usize = 8;
 /// What a path of a file may have as it is.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
@@ -122,7 +122,7 @@ async fn file(
 
 /// The index of one of the versions.
 async fn index(reader: &SkillReader, call: &ReadRequest, new: bool) -> Result<Response, Refusal> {
-    let first = reader.page(PAGE, "", &call.context).await?;
+    let first = reader.page(SKILLS_PER_PAGE, "", &call.context).await?;
     let tag = format!("W/\"{}\"", first.resume_token);
     let begin = if new {
         format!("{{\"$schema\":\"{SCHEMA}\",\"skills\":[")
@@ -163,7 +163,7 @@ fn entries(
                 };
                 let next = match token.as_str() {
                     "" => None,
-                    token => Some(reader.page(PAGE, token, &context).await?),
+                    token => Some(reader.page(SKILLS_PER_PAGE, token, &context).await?),
                 };
                 Ok(Some((skills, next)))
             }
@@ -180,7 +180,7 @@ fn entries(
             let (reader, context) = (reader.clone(), context.clone());
             async move { unless_gone(entry(&reader, &context, &skill, new).await) }
         })
-        .try_buffered(AT_ONCE)
+        .try_buffered(LOOKUP_CONCURRENCY)
         .try_filter_map(|entry| std::future::ready(Ok(entry)))
 }
 

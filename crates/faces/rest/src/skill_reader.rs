@@ -23,7 +23,7 @@ use gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Refusal, Transport, decode_pa
 use model::Failure;
 
 /// Digests of archives that are remembered: some 200 bytes each.
-const ARCHIVES: usize = 65_536;
+const DIGEST_CACHE_CAPACITY: usize = 65_536;
 
 /// Reads of a gateway.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ impl SkillReader {
     pub(super) fn new(gateway: &Gateway) -> Self {
         Self {
             transport: gateway.transport(),
-            archives: Arc::new(Cache::new(ARCHIVES)),
+            archives: Arc::new(Cache::new(DIGEST_CACHE_CAPACITY)),
         }
     }
 

@@ -17,7 +17,7 @@ use gateway::{Answer, Refusal};
 /// The field of a message that says where to go on after it.
 pub(super) const RESUME: &str = "resume_token";
 /// How often a stream that has nothing to say says so.
-const KEEPALIVE: Duration = Duration::from_secs(15);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// What goes into a file name of a header as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
@@ -42,7 +42,7 @@ pub(super) fn events(
     });
     let events = events.map(Ok::<_, std::convert::Infallible>);
     let mut answer = Sse::new(events)
-        .keep_alive(KeepAlive::new().interval(KEEPALIVE))
+        .keep_alive(KeepAlive::new().interval(KEEPALIVE_INTERVAL))
         .into_response();
     // A proxy that gathers would keep events from their reader.
     let headers = answer.headers_mut();

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `table`, `pieces` | a built-in table of pieces of words |
 //! | `transformer` | a sentence transformer from a folder |
-//! | `both` | two at once |
+//! | `combined` | two at once |
 //!
 //! Rules:
 //!
@@ -23,7 +23,7 @@
     clippy::print_stderr
 )]
 
-mod both;
+mod combined;
 mod pieces;
 mod table;
 #[cfg(feature = "transformer")]
@@ -31,7 +31,7 @@ mod transformer;
 
 use std::fmt::Debug;
 
-pub use both::{Both, BothError};
+pub use combined::{CombinedEmbedder, CombinedEmbedderError};
 pub use table::Table;
 #[cfg(feature = "transformer")]
 pub use transformer::{OpenError, Transformer};

@@ -8,18 +8,18 @@ use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
 /// Characters of a word that is still read; a longer one is data.
-const LONGEST_WORD: usize = 64;
+const MAX_WORD_CHARS: usize = 64;
 /// Characters of the longest piece: of a word, and of a run without spaces.
-const LONGEST_PIECE: usize = 24;
-const LONGEST_UNSPACED: usize = 8;
+const MAX_PIECE_CHARS: usize = 24;
+const MAX_UNSPACED_CHARS: usize = 8;
 /// Letters that a piece of a language has on average, in quarters: with fewer, a text is
 /// cut into hardly more than its letters, and what rows of letters mean together is by
 /// accident. German compounds that the table has no part of have 2.3 and more; of random
 /// letters four in five texts have less.
-const LETTERS: usize = 9;
+const MIN_QUARTER_LETTERS: usize = 9;
 /// A whole word, or a character of a script without spaces, counts as so many letters:
 /// however short, it has a meaning.
-const WHOLE: usize = 4;
+const WHOLE_WORD_WEIGHT: usize = 4;
 
 /// The pieces that have a row, by their text.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Pieces {
         each_word(text, |word, behind, unspaced| {
             if !unspaced && let Some(row) = self.with_sign(word, behind, &mut piece) {
                 found.push(row);
-            } else if word.len() <= LONGEST_WORD {
+            } else if word.len() <= MAX_WORD_CHARS {
                 self.cut(word, unspaced, &mut piece, &mut found);
             }
         });
@@ -61,7 +61,7 @@ impl Pieces {
         let (mut piece, mut rows) = (String::new(), Vec::new());
         each_word(text, |word, behind, unspaced| {
             if !unspaced && self.with_sign(word, behind, &mut piece).is_some() {
-                letters += WHOLE;
+                letters += WHOLE_WORD_WEIGHT;
                 pieces += 1;
                 return;
             }
@@ -70,12 +70,12 @@ impl Pieces {
             pieces += rows.len();
             letters += match rows.len() {
                 0 => 0,
-                found if unspaced => found * WHOLE,
-                1 if word.len() > 1 => word.len().max(WHOLE),
+                found if unspaced => found * WHOLE_WORD_WEIGHT,
+                1 if word.len() > 1 => word.len().max(WHOLE_WORD_WEIGHT),
                 _ => word.len(),
             };
         });
-        letters * 4 < pieces * LETTERS
+        letters * 4 < pieces * MIN_QUARTER_LETTERS
     }
 
     /// `c++` and `c#`.
@@ -94,9 +94,9 @@ impl Pieces {
     /// The longest pieces, from the left; a character that begins none is left out.
     fn cut(&self, word: &[char], unspaced: bool, piece: &mut String, found: &mut Vec<u32>) {
         let longest = if unspaced {
-            LONGEST_UNSPACED
+            MAX_UNSPACED_CHARS
         } else {
-            LONGEST_PIECE
+            MAX_PIECE_CHARS
         };
         let mut at = 0;
         while let Some(rest) = word.get(at..).filter(|rest| !rest.is_empty()) {

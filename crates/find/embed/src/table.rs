@@ -11,17 +11,17 @@ use super::{EmbedError, Embedder};
 use model::Digest;
 
 /// Values of a row.
-const DIMENSIONS: usize = 192;
+const DIMENSION_COUNT: usize = 192;
 /// Words and pieces, each with a row.
 const ROW_COUNT: usize = 62_274;
 static TABLE: &[u8] = include_bytes!("../table/table.bin");
-static ROWS: &[u8] = TABLE.split_at(ROW_COUNT * DIMENSIONS).0;
+static ROWS: &[u8] = TABLE.split_at(ROW_COUNT * DIMENSION_COUNT).0;
 /// One a line, in the order of the rows.
-static WORDS: &[u8] = TABLE.split_at(ROW_COUNT * DIMENSIONS).1;
+static WORDS: &[u8] = TABLE.split_at(ROW_COUNT * DIMENSION_COUNT).1;
 
 /// Of so many rows one goes into the digest: a table that is fitted again differs in
 /// nearly all of them.
-const SAMPLE: usize = 64;
+const ROWS_PER_SAMPLE: usize = 64;
 
 static PIECES: LazyLock<Pieces> = LazyLock::new(|| Pieces::new(WORDS));
 
@@ -38,10 +38,10 @@ impl Table {
 
     #[expect(clippy::indexing_slicing, reason = "every piece has a row")]
     fn vector(text: &str) -> Vec<f32> {
-        let mut sum = vec![0.0_f32; DIMENSIONS];
+        let mut sum = vec![0.0_f32; DIMENSION_COUNT];
         for row in PIECES.rows_of(text) {
-            let from = row as usize * DIMENSIONS;
-            let row = &ROWS[from..from + DIMENSIONS];
+            let from = row as usize * DIMENSION_COUNT;
+            let row = &ROWS[from..from + DIMENSION_COUNT];
             for (sum, byte) in sum.iter_mut().zip(row) {
                 *sum += f32::from(byte.cast_signed());
             }
@@ -68,14 +68,14 @@ impl Embedder for Table {
 
     fn digest(&self) -> Digest {
         let mut sample = WORDS.to_vec();
-        for row in ROWS.chunks(DIMENSIONS).step_by(SAMPLE) {
+        for row in ROWS.chunks(DIMENSION_COUNT).step_by(ROWS_PER_SAMPLE) {
             sample.extend_from_slice(row);
         }
         Digest::of(&sample)
     }
 
     fn dimensions(&self) -> usize {
-        DIMENSIONS
+        DIMENSION_COUNT
     }
 
     fn batch(&self) -> usize {

@@ -51,13 +51,13 @@ use model::{Digest, caught, panic_words};
 /// Changes when the same files give other vectors.
 const VERSION: u8 = 1;
 /// Texts of a batch.
-const BATCH: usize = 32;
+const TEXTS_PER_BATCH: usize = 32;
 /// Tokens that are computed at once: more do not fit into a processor's cache.
-const AT_ONCE: usize = 512;
+const MAX_BATCH_TOKENS: usize = 512;
 /// Characters that are looked at for each token that is read.
-const CHARACTERS: usize = 64;
+const CHARS_PER_TOKEN: usize = 64;
 /// Threads that a batch takes, unless it was said.
-const THREADS: usize = 4;
+const DEFAULT_THREADS: usize = 4;
 
 /// A transformer.
 pub struct Transformer {
@@ -105,7 +105,8 @@ impl Transformer {
             bert,
             pooling: read.pooling,
             tokens: read.tokens,
-            threads: NonZeroUsize::new((available / 2).min(THREADS)).unwrap_or(NonZeroUsize::MIN),
+            threads: NonZeroUsize::new((available / 2).min(DEFAULT_THREADS))
+                .unwrap_or(NonZeroUsize::MIN),
         };
         match model.embed(&["a text to try it with"]) {
             Ok(_) => Ok(model),
@@ -124,7 +125,7 @@ impl Transformer {
     /// The tokens of a text; none where it says nothing.
     fn tokens(&self, text: &str) -> Result<Vec<Token>, EmbedError> {
         let text = text.trim();
-        let end = text.char_indices().nth(self.tokens * CHARACTERS);
+        let end = text.char_indices().nth(self.tokens * CHARS_PER_TOKEN);
         let text = end.map_or(text, |(end, _)| text.get(..end).unwrap_or_default());
         if text.is_empty() {
             return Ok(Vec::new());
@@ -207,7 +208,7 @@ impl Embedder for Transformer {
     }
 
     fn batch(&self) -> usize {
-        BATCH
+        TEXTS_PER_BATCH
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -219,7 +220,10 @@ impl Embedder for Transformer {
         // The long ones first, so that the threads end at about the same time.
         order.sort_by_key(|(_, tokens)| std::cmp::Reverse(tokens.len()));
         let all: usize = order.iter().map(|(_, tokens)| tokens.len()).sum();
-        let parts = cut(&order, AT_ONCE.min(all.div_ceil(self.threads.get())));
+        let parts = cut(
+            &order,
+            MAX_BATCH_TOKENS.min(all.div_ceil(self.threads.get())),
+        );
         let mut vectors = vec![vec![0.0; self.dimensions()]; texts.len()];
         for (position, vector) in self.parts(&parts)? {
             if let Some(at) = vectors.get_mut(position) {

@@ -11,13 +11,13 @@ use tokio::time::Instant;
 use super::{Error, Recommendations, Wish, recommend};
 use codebase::{Analysis, InlineFile, Inventory, ScanOptions};
 use executor::{Kind, Stop};
-use lookup::{EXPLORATION_PERCENT, Lookup, Prompt, Task};
+use lookup::{EXPLORATION_PERCENT, Lookup, Prompt, PromptTask};
 use model::Clock;
 use registry::Registry;
 use search::{SearchIndex, SearchQuery};
 
 /// Skills that are looked for to fit a task.
-const FITTING: usize = 400;
+const MAX_CANDIDATES: usize = 400;
 
 /// Recommends skills of a registry by their index. Cheap to clone.
 #[derive(Clone)]
@@ -171,11 +171,11 @@ impl Advisor {
         }
         let query = SearchQuery {
             text: task,
-            limit: FITTING,
+            limit: MAX_CANDIDATES,
             ..SearchQuery::default()
         };
         let hits = self.index.find(query).await?.hits.into_iter();
-        let task = Task {
+        let task = PromptTask {
             fitting: hits.map(|hit| hit.head).collect(),
             exploration_percent: exploration_percent.unwrap_or(EXPLORATION_PERCENT),
         };

@@ -8,44 +8,44 @@ use super::project::{Project, Used, has_fact};
 use super::subject::{About, Subject};
 
 /// What a technology gives that the name of a skill has, and one that it is about otherwise.
-const NAMED: f64 = 0.92;
-const ABOUT: f64 = 0.8;
+const NAMED_SCORE: f64 = 0.92;
+const ABOUT_SCORE: f64 = 0.8;
 /// How certain the first technology of a skill must be for the skill to be about a product.
-const PRODUCT: f64 = 0.75;
+const MIN_PRODUCT_CONFIDENCE: f64 = 0.75;
 /// A second technology of the codebase.
-const SECOND: f64 = 0.15;
+const SECOND_WEIGHT: f64 = 0.15;
 /// What is done once.
-const ONCE: f64 = 0.6;
+const DONE_ONCE_FACTOR: f64 = 0.6;
 /// An area that the codebase does not ask for, and one that is no work on code.
-const UNASKED: f64 = 0.85;
-const ELSEWHERE: f64 = 0.55;
+const UNASKED_AREA_FACTOR: f64 = 0.85;
+const OTHER_AREA_FACTOR: f64 = 0.55;
 /// A language says little where the area is not asked for.
-const LANGUAGE_ALONE: f64 = 0.7;
+const LANGUAGE_ALONE_FACTOR: f64 = 0.7;
 /// What is left where no word of a name is of the trade, beside the technology: of what is
 /// for a language, which has many corners, and of what is for anything else.
-const CORNER_OF_LANGUAGE: f64 = 0.5;
-const CORNER: f64 = 0.8;
+const LANGUAGE_CORNER_FACTOR: f64 = 0.5;
+const CORNER_FACTOR: f64 = 0.8;
 /// What is left at least where the name has a technology of the codebase, and the skill is
 /// about others as well.
-const ONE_OF_MANY: f64 = 0.85;
+const MIN_ONE_OF_MANY_FACTOR: f64 = 0.85;
 /// What is written in a language that the codebase is not, or with a framework that it has
 /// not.
-const WRITTEN_OTHERWISE: f64 = 0.4;
+const OTHER_LANGUAGE_FACTOR: f64 = 0.4;
 /// Share of its technologies that the codebase has, of a skill that is essential.
-const ESSENTIAL_SHARE: f64 = 0.75;
+const MIN_ESSENTIAL_SHARE: f64 = 0.75;
 /// What an area counts where a technology fits, too.
-const AREA_AS_WELL: f64 = 0.4;
+const AREA_WEIGHT: f64 = 0.4;
 /// An area that a skill is for besides its main one.
-const BESIDES: f64 = 0.6;
-const BESIDES_OF_DOMAIN: f64 = 0.85;
+const SECONDARY_AREA_FACTOR: f64 = 0.6;
+const SECONDARY_DOMAIN_FACTOR: f64 = 0.85;
 /// What is left where no word of the name of a skill for a domain is of the trade.
-const PLAIN_OF_DOMAIN: f64 = 0.6;
+const PLAIN_DOMAIN_FACTOR: f64 = 0.6;
 /// A practice whose description names what the codebase does not have: somebody's own.
-const OF_OTHERS: f64 = 0.75;
+const OTHERS_PRACTICE_FACTOR: f64 = 0.75;
 /// What is left of a skill that comes with the server.
-const BUNDLED: f64 = 0.6;
+const BUNDLED_FACTOR: f64 = 0.6;
 /// How certain a technology must be for a skill to be of no use without it.
-const CERTAIN: f64 = 0.5;
+const MIN_CONFIDENCE: f64 = 0.5;
 
 /// Areas that are work on code, whatever it is for.
 const ENGINEERING: &[&str] = &[
@@ -136,7 +136,11 @@ pub(super) fn fit<'a>(
     project: &Project<'a>,
     missing: &[&'a Need],
 ) -> Fit<'a> {
-    let share = if head.id.is_builtin() { BUNDLED } else { 1.0 };
+    let share = if head.id.is_builtin() {
+        BUNDLED_FACTOR
+    } else {
+        1.0
+    };
     Fit {
         technology: by_technology(subject, project).map(|found| ByTechnology {
             score: found.score * share,
@@ -197,34 +201,38 @@ fn by_technology<'a>(subject: &Subject<'_>, project: &Project<'a>) -> Option<ByT
     let score = |about: &About<'_>, used: &Used<'a>| {
         // Whatever work it is for: it is about a product, and that is in use.
         let is_product = !about.is_language
-            && about.confidence >= PRODUCT
+            && about.confidence >= MIN_PRODUCT_CONFIDENCE
             && subject
                 .technologies
                 .first()
                 .is_some_and(|first| first.id == about.id);
         let strength = if about.is_named || is_product {
-            NAMED
+            NAMED_SCORE
         } else {
-            ABOUT * about.confidence
+            ABOUT_SCORE * about.confidence
         };
-        let min_share = if about.is_named { ONE_OF_MANY } else { 0.0 };
+        let min_share = if about.is_named {
+            MIN_ONE_OF_MANY_FACTOR
+        } else {
+            0.0
+        };
         let is_asked = is_asked || main == "database" && used.has(Fact::Database);
         let area = match (is_asked, is_work) {
             (true, _) => 1.0,
             _ if is_product && !about.is_named => 1.0,
-            (false, true) => UNASKED,
-            (false, false) if about.is_named && used.is_main() => UNASKED,
-            (false, false) => ELSEWHERE,
+            (false, true) => UNASKED_AREA_FACTOR,
+            (false, false) if about.is_named && used.is_main() => UNASKED_AREA_FACTOR,
+            (false, false) => OTHER_AREA_FACTOR,
         };
         let alone = if about.is_language && !is_asked {
-            LANGUAGE_ALONE
+            LANGUAGE_ALONE_FACTOR
         } else {
             1.0
         };
         let corner = if about.is_language {
-            CORNER_OF_LANGUAGE
+            LANGUAGE_CORNER_FACTOR
         } else {
-            CORNER
+            CORNER_FACTOR
         };
         let corner = corner + (1.0 - corner) * subject.plain;
         strength * used.weight * share.sqrt().max(min_share) * area * alone * corner
@@ -240,15 +248,15 @@ fn by_technology<'a>(subject: &Subject<'_>, project: &Project<'a>) -> Option<ByT
     fitting.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.id.cmp(&b.1.id)));
     let (mut score, about, used) = *fitting.first()?;
     if let Some((_, _, second)) = fitting.get(1) {
-        score = 1.0 - (1.0 - score) * (1.0 - SECOND * second.weight);
+        score = 1.0 - (1.0 - score) * (1.0 - SECOND_WEIGHT * second.weight);
     }
     if are_others(subject, project, |about| about.is_language)
         || are_others(subject, project, |about| about.is_framework)
     {
-        score *= WRITTEN_OTHERWISE;
+        score *= OTHER_LANGUAGE_FACTOR;
     }
     if subject.is_once {
-        score *= ONCE;
+        score *= DONE_ONCE_FACTOR;
     }
     let is_essential = about.is_named
         && project.is_all(&used)
@@ -256,7 +264,7 @@ fn by_technology<'a>(subject: &Subject<'_>, project: &Project<'a>) -> Option<ByT
         && (!about.is_language || main == "testing" && !project.has_framework())
         && subject.is_core
         && !subject.is_once
-        && share >= ESSENTIAL_SHARE;
+        && share >= MIN_ESSENTIAL_SHARE;
     Some(ByTechnology {
         used,
         more: fitting.len() > 1,
@@ -274,7 +282,7 @@ fn by_need<'a>(
 ) -> Option<ByNeed<'a>> {
     let certain = || {
         let about = subject.technologies.iter();
-        about.filter(|about| about.confidence >= CERTAIN)
+        about.filter(|about| about.confidence >= MIN_CONFIDENCE)
     };
     let is_here = certain().any(|about| has(project, about));
     if certain().next().is_some() && !is_here || is_for_others(subject, project) {
@@ -285,29 +293,29 @@ fn by_need<'a>(
         let need = *missing.iter().find(|need| need.area == id)?;
         let share = match rank {
             0 => 1.0,
-            _ if DOMAINS.contains(&need.area) => BESIDES_OF_DOMAIN,
-            _ => BESIDES,
+            _ if DOMAINS.contains(&need.area) => SECONDARY_DOMAIN_FACTOR,
+            _ => SECONDARY_AREA_FACTOR,
         };
-        let weight = need.severity.weight() * share * confidence.max(CERTAIN).sqrt();
+        let weight = need.severity.weight() * share * confidence.max(MIN_CONFIDENCE).sqrt();
         Some((weight, need))
     });
     // Of equal ones the first.
     let (mut score, need) = weighed.reduce(|a, b| if b.0 > a.0 { b } else { a })?;
     if DOMAINS.contains(&need.area) {
-        score *= PLAIN_OF_DOMAIN + (1.0 - PLAIN_OF_DOMAIN) * subject.plain;
+        score *= PLAIN_DOMAIN_FACTOR + (1.0 - PLAIN_DOMAIN_FACTOR) * subject.plain;
     } else {
         score *= subject.plain.powi(2);
-        score *= if is_here { AREA_AS_WELL } else { 1.0 };
+        score *= if is_here { AREA_WEIGHT } else { 1.0 };
     }
     if subject
         .mentioned
         .iter()
         .any(|id| !project.stack.contains_key(id))
     {
-        score *= OF_OTHERS;
+        score *= OTHERS_PRACTICE_FACTOR;
     }
     if subject.is_once {
-        score *= ONCE;
+        score *= DONE_ONCE_FACTOR;
     }
     Some(ByNeed { need, score })
 }

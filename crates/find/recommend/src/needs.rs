@@ -39,10 +39,10 @@ pub(super) struct Need {
 }
 
 /// Texts from which on a codebase is one of texts, where there is no code.
-const TEXTS: usize = 3;
+const MIN_TEXTS: usize = 3;
 /// How certain a technology must be, and a language of most files is.
-const CERTAIN: f64 = 0.6;
-const MOST: f64 = 0.8;
+const MIN_CONFIDENCE: f64 = 0.6;
+const MIN_LANGUAGE_CONFIDENCE: f64 = 0.8;
 /// Languages that most codebases have somewhere, and are rarely made of.
 const BESIDE: &[&str] = &["sql", "shell", "powershell", "hcl", "html", "css"];
 
@@ -159,7 +159,7 @@ impl<'a> Shape<'a> {
             analysis
                 .stack
                 .iter()
-                .filter(|item| item.confidence >= CERTAIN)
+                .filter(|item| item.confidence >= MIN_CONFIDENCE)
         };
         let languages = || known().filter(|item| item.kind == TechnologyKind::Language);
         let own = languages().find(|item| !BESIDE.contains(&item.technology_id.as_str()));
@@ -169,7 +169,7 @@ impl<'a> Shape<'a> {
                 && !has_fact(&item.technology_id, Fact::ContinuousIntegration)
                 && !has_fact(&item.technology_id, Fact::Database)
         });
-        let scripts = languages().find(|item| item.confidence >= MOST);
+        let scripts = languages().find(|item| item.confidence >= MIN_LANGUAGE_CONFIDENCE);
         let language = own.or(scripts.filter(|_| runs.is_none()));
         Self {
             analysis,
@@ -188,7 +188,7 @@ impl<'a> Shape<'a> {
             .analysis
             .stack
             .iter()
-            .filter(|item| item.confidence >= CERTAIN);
+            .filter(|item| item.confidence >= MIN_CONFIDENCE);
         self.language.is_some() && known.any(is_relational)
     }
 
@@ -199,7 +199,7 @@ impl<'a> Shape<'a> {
         let item = stack.find(|item| {
             let id = item.technology_id.as_str();
             let has = |fact: Fact| has_fact(id, fact);
-            item.confidence >= CERTAIN
+            item.confidence >= MIN_CONFIDENCE
                 && has(Fact::Frontend)
                 && !NATIVE.contains(&id)
                 && (!is_native || has(Fact::Backend))
@@ -237,7 +237,7 @@ impl<'a> Shape<'a> {
     fn uses(&self, ids: &[&str]) -> Option<String> {
         let mut stack = self.analysis.stack.iter();
         let item = stack.find(|item| {
-            item.confidence >= CERTAIN && ids.contains(&item.technology_id.as_str())
+            item.confidence >= MIN_CONFIDENCE && ids.contains(&item.technology_id.as_str())
         })?;
         Some(format!("the project uses {}", item.name))
     }
@@ -256,7 +256,7 @@ impl<'a> Shape<'a> {
         if !self.has(Fact::Deployment) && !self.has(Fact::ContinuousIntegration) {
             return None;
         }
-        let known = |item: &&TechStackItem| item.confidence >= CERTAIN;
+        let known = |item: &&TechStackItem| item.confidence >= MIN_CONFIDENCE;
         let item = self.analysis.stack.iter().find(known)?;
         self.language
             .is_none()
@@ -265,7 +265,7 @@ impl<'a> Shape<'a> {
 
     fn only_texts(&self) -> Option<String> {
         let texts = self.analysis.stats.texts;
-        let alone = self.language.is_none() && self.runs.is_none() && texts >= TEXTS;
+        let alone = self.language.is_none() && self.runs.is_none() && texts >= MIN_TEXTS;
         alone.then(|| format!("the project has {texts} texts and no code"))
     }
 }
@@ -371,7 +371,7 @@ const AREAS: &[(&str, Asks)] = &[
     }),
     ("documents", |shape| {
         let count = shape.analysis.stats.documents;
-        let alone = shape.language.is_none() && count >= TEXTS;
+        let alone = shape.language.is_none() && count >= MIN_TEXTS;
         alone.then(|| {
             (
                 Severity::Medium,

@@ -8,22 +8,22 @@ use technologies::table;
 use super::needs::{Need, Shape, is_relational, needs};
 
 /// How certain a technology must be.
-const CERTAIN: f64 = 0.5;
+const MIN_CONFIDENCE: f64 = 0.5;
 /// What a technology counts from which on a project is made of it.
-const MAIN: f64 = 0.8;
+const MIN_MAIN_WEIGHT: f64 = 0.8;
 /// Platforms that are written for as for a language.
 pub(super) const RUNTIMES: &[&str] = &["dotnet", "nodejs", "jvm", "deno", "bun"];
 
 /// What a language counts beside a framework.
-const BELOW_FRAMEWORK: f64 = 0.88;
+const LANGUAGE_FACTOR: f64 = 0.88;
 /// What one counts that a manifest is of, and no file is written in.
-const UNWRITTEN: f64 = 0.7;
+const UNWRITTEN_FACTOR: f64 = 0.7;
 /// What `React` counts in an app that no browser shows.
-const NATIVE_REACT: f64 = 0.6;
+const NATIVE_REACT_FACTOR: f64 = 0.6;
 /// What SQL counts beside a database.
-const SQL: f64 = 0.6;
+const SQL_FACTOR: f64 = 0.6;
 /// What counts that a project without code runs; but for what stands beside that.
-const RUN: f64 = 0.95;
+const RUN_WEIGHT: f64 = 0.95;
 const BESIDE: &[Fact] = &[
     Fact::Database,
     Fact::Docker,
@@ -44,7 +44,7 @@ pub(super) struct Used<'a> {
 impl Used<'_> {
     /// The project is made of it.
     pub(super) fn is_main(&self) -> bool {
-        self.weight >= MAIN
+        self.weight >= MIN_MAIN_WEIGHT
     }
 
     /// It has this to show.
@@ -109,7 +109,7 @@ impl<'a> Project<'a> {
         for item in analysis
             .stack
             .iter()
-            .filter(|item| item.confidence >= CERTAIN)
+            .filter(|item| item.confidence >= MIN_CONFIDENCE)
         {
             let weight = weight(item);
             stack.insert(
@@ -136,7 +136,7 @@ impl<'a> Project<'a> {
                 .any(|id| stack.contains_key(id))
             && let Some(react) = stack.get_mut("react")
         {
-            react.weight *= NATIVE_REACT;
+            react.weight *= NATIVE_REACT_FACTOR;
         }
         let shape = Shape::of(analysis);
         // A framework says more than its language, and so does what the codebase is about.
@@ -147,12 +147,12 @@ impl<'a> Project<'a> {
         let written = &analysis.stats.languages_detected;
         for used in stack.values_mut() {
             if used.item.kind == TechnologyKind::Language {
-                used.weight *= if beside { BELOW_FRAMEWORK } else { 1.0 };
+                used.weight *= if beside { LANGUAGE_FACTOR } else { 1.0 };
                 let is_written = written.is_empty() || written.contains(&used.item.technology_id);
                 used.weight *= if is_written || used.as_well.is_some() {
                     1.0
                 } else {
-                    UNWRITTEN
+                    UNWRITTEN_FACTOR
                 };
             }
         }
@@ -165,7 +165,7 @@ impl<'a> Project<'a> {
                     _ => false,
                 };
                 if runs && !BESIDE.iter().any(|fact| used.has(*fact)) {
-                    used.weight = used.weight.max(RUN * used.item.confidence.sqrt());
+                    used.weight = used.weight.max(RUN_WEIGHT * used.item.confidence.sqrt());
                 }
             }
         }
@@ -178,7 +178,7 @@ impl<'a> Project<'a> {
         {
             let as_well = table().get("sql").map(|known| known.name);
             let sql = stack.entry("sql").or_insert(Used { as_well, ..used });
-            sql.weight = SQL;
+            sql.weight = SQL_FACTOR;
         }
         let needs = needs(&shape);
         Self {

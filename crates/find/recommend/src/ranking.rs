@@ -9,13 +9,13 @@ use registry::{Head, Summary};
 use super::recommendation::{Priority, Reason, ReasonKind, Recommendation};
 
 /// Skills that are called essential; more are not.
-const ESSENTIAL: usize = 3;
+const MAX_ESSENTIAL_SKILLS: usize = 3;
 /// Score from which on they may be.
 const MIN_ESSENTIAL: f64 = 0.7;
 /// Score from which on a skill is recommended, and no longer an option.
 const MIN_RECOMMENDED: f64 = 0.5;
 /// What one more skill for the same counts.
-const ALIKE: f64 = 0.82;
+const SAME_NEED_FACTOR: f64 = 0.82;
 
 /// What speaks for a skill so far.
 #[derive(Debug)]
@@ -91,7 +91,11 @@ impl Candidates {
                     }
                     _ => 0,
                 };
-                (skill.score * ALIKE.powi(before), skill, is_essential)
+                (
+                    skill.score * SAME_NEED_FACTOR.powi(before),
+                    skill,
+                    is_essential,
+                )
             })
             .collect();
         // Stable: among equals the order by score and id stays.
@@ -99,7 +103,7 @@ impl Candidates {
         let mut essential = 0;
         let place = |(_, skill, is_essential): (f64, Recommendation, bool)| {
             let is_essential =
-                is_essential && skill.score >= MIN_ESSENTIAL && essential < ESSENTIAL;
+                is_essential && skill.score >= MIN_ESSENTIAL && essential < MAX_ESSENTIAL_SKILLS;
             essential += usize::from(is_essential);
             Recommendation {
                 priority: if is_essential {

@@ -22,19 +22,19 @@ use super::texts::shown;
 const MIN: f64 = 0.3;
 const MIN_EXPLORATORY: f64 = 0.15;
 /// Skills that are looked at closely, the best by what the catalog has of them.
-const CLOSELY: usize = 64;
+const MAX_EXAMINED_SKILLS: usize = 64;
 /// Main technologies that are looked for by meaning, and skills that are looked at for each.
-const BY_MEANING: usize = 4;
-const CANDIDATES: usize = 20;
+const MAX_SEMANTIC_QUERIES: usize = 4;
+const MAX_SEMANTIC_CANDIDATES: usize = 20;
 /// What nearness in meaning counts.
-const NEAR: f64 = 0.2;
+const SEMANTIC_WEIGHT: f64 = 0.2;
 /// What it counts that an installed skill requires it, or the other way round.
-const REQUIRED: f64 = 0.6;
-const GOES_WITH: f64 = 0.2;
+const REQUIRED_WEIGHT: f64 = 0.6;
+const GOES_WITH_WEIGHT: f64 = 0.2;
 /// What it counts who wrote it.
-const SAME_AUTHOR: f64 = 0.05;
+const SAME_AUTHOR_WEIGHT: f64 = 0.05;
 /// Skills that are named for a gap.
-const SUGGESTED: usize = 3;
+const MAX_SUGGESTED_SKILLS: usize = 3;
 
 /// Gathers what speaks for skills.
 pub(super) struct Recommender<'a> {
@@ -95,7 +95,7 @@ impl Recommender<'_> {
             self.stop.check()?;
             // The most that it could come to is less than what was found: the names and
             // descriptions of the rest need not be read.
-            if best.len() >= CLOSELY && best.first().is_some_and(|min| max < *min) {
+            if best.len() >= MAX_EXAMINED_SKILLS && best.first().is_some_and(|min| max < *min) {
                 break;
             }
             let fit = fit(head, &Subject::of(head), project, missing);
@@ -105,7 +105,7 @@ impl Recommender<'_> {
             }
             if names.insert(head.id.slug()) {
                 best.insert(best.partition_point(|other| *other < score), score);
-                if best.len() > CLOSELY {
+                if best.len() > MAX_EXAMINED_SKILLS {
                     best.remove(0);
                 }
             }
@@ -149,10 +149,15 @@ impl Recommender<'_> {
 
     /// What is near to its main technologies in meaning.
     pub(super) fn by_meaning(&mut self) -> Result<(), search::Error> {
-        for used in self.project.by_weight().into_iter().take(BY_MEANING) {
+        for used in self
+            .project
+            .by_weight()
+            .into_iter()
+            .take(MAX_SEMANTIC_QUERIES)
+        {
             let query = SearchQuery {
                 text: used.item.name.clone(),
-                limit: CANDIDATES,
+                limit: MAX_SEMANTIC_CANDIDATES,
                 ..SearchQuery::default()
             };
             for hit in self.index.search(&query, self.stop)?.hits {
@@ -164,7 +169,7 @@ impl Recommender<'_> {
                 let reason = Reason {
                     kind: ReasonKind::TechnologyMatch,
                     text,
-                    confidence: NEAR,
+                    confidence: SEMANTIC_WEIGHT,
                 };
                 self.add(&hit.head, reason, false);
             }
@@ -182,7 +187,7 @@ impl Recommender<'_> {
                     let reason = Reason {
                         kind: ReasonKind::PopularPairing,
                         text: format!("{}, which is installed, requires it", self.short(&head)),
-                        confidence: REQUIRED,
+                        confidence: REQUIRED_WEIGHT,
                     };
                     self.add(&resolved.head, reason, false);
                 }
@@ -202,7 +207,7 @@ impl Recommender<'_> {
                             "It goes with {}, which is installed",
                             self.short(&resolved.head)
                         ),
-                        confidence: GOES_WITH,
+                        confidence: GOES_WITH_WEIGHT,
                     };
                     self.add(&head, reason, false);
                 }
@@ -241,7 +246,7 @@ impl Recommender<'_> {
             let reason = Reason {
                 kind: ReasonKind::AuthorReputation,
                 text,
-                confidence: SAME_AUTHOR,
+                confidence: SAME_AUTHOR_WEIGHT,
             };
             self.add(&head, reason, false);
         }
@@ -264,7 +269,9 @@ impl Recommender<'_> {
         let suggested = best
             .iter()
             .filter(|r| r.areas.iter().any(|area| area == need.area));
-        let suggested = suggested.take(SUGGESTED).map(|r| self.short(&r.head));
+        let suggested = suggested
+            .take(MAX_SUGGESTED_SKILLS)
+            .map(|r| self.short(&r.head));
         let of = match self.project.by_weight().first() {
             Some(used) => format!(" for {}", shown(used.item)),
             None => String::new(),

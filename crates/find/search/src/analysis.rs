@@ -11,11 +11,11 @@ use super::tokens::{self, Stemmer};
 use super::top_k::Ranked;
 
 /// Skills of the result that are looked at, the best ones.
-pub(super) const LOOKED_AT: usize = 20;
+pub(super) const MAX_EXAMINED_SKILLS: usize = 20;
 /// Refinements that are suggested.
-const REFINEMENTS: usize = 3;
+const MAX_REFINEMENTS: usize = 3;
 /// Skills that a refinement must keep, so that it is worth a try.
-const KEPT: usize = 2;
+const MIN_REFINED_SKILLS: usize = 2;
 /// What is said while there is no index yet.
 pub(super) const BUILDING: &str =
     "The index is being built; the answer will be complete once it is done";
@@ -289,12 +289,12 @@ fn refinements(terms: &Terms, stemmer: &mut Stemmer, found: &[&Slot]) -> Vec<Str
     }
     let mut words: Vec<(String, usize)> = counts
         .into_values()
-        .filter(|(_, count)| *count >= KEPT && *count < found.len())
+        .filter(|(_, count)| *count >= MIN_REFINED_SKILLS && *count < found.len())
         .collect();
     words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     words
         .into_iter()
-        .take(REFINEMENTS)
+        .take(MAX_REFINEMENTS)
         .map(|(word, _)| format!("{} {word}", terms.interpreted))
         .collect()
 }

@@ -14,9 +14,9 @@ use embed::Embedder;
 use model::Digest;
 
 const MAGIC: &[u8; 8] = b"REPVEC1\n";
-const HEADER: usize = 8 + 32 + 4;
-const DIGEST: usize = 32;
-const CHECK: usize = 4;
+const HEADER_BYTES: usize = 8 + 32 + 4;
+const DIGEST_BYTES: usize = 32;
+const CHECKSUM_BYTES: usize = 4;
 
 /// Rows that were made, in a file: digest of the text, row, check sum. The file is
 /// only added to; what a kill left half is cut off when it is opened.
@@ -35,7 +35,7 @@ impl Cache {
     )]
     pub(super) fn open(path: &Path, embedder: &dyn Embedder) -> std::io::Result<Self> {
         let dimensions = embedder.dimensions();
-        let mut header = Vec::with_capacity(HEADER);
+        let mut header = Vec::with_capacity(HEADER_BYTES);
         header.extend_from_slice(MAGIC);
         header.extend_from_slice(embedder.digest().as_bytes());
         let stated = u32::try_from(dimensions).expect("so few dimensions");
@@ -49,19 +49,19 @@ impl Cache {
         let mut rows = FxHashMap::default();
         let mut good = 0;
         let mut reader = BufReader::new(&file);
-        let mut found = [0; HEADER];
+        let mut found = [0; HEADER_BYTES];
         if reader.read_exact(&mut found).is_ok() && found[..] == header[..] {
-            good = HEADER as u64;
-            let mut record = vec![0; DIGEST + dimensions + CHECK];
+            good = HEADER_BYTES as u64;
+            let mut record = vec![0; DIGEST_BYTES + dimensions + CHECKSUM_BYTES];
             while reader.read_exact(&mut record).is_ok() {
-                let (content, check) = record.split_at(DIGEST + dimensions);
+                let (content, check) = record.split_at(DIGEST_BYTES + dimensions);
                 // A kill may leave half a row at the end. What follows a bad one cannot be
                 // told from it, so it goes as well.
                 if crc32fast::hash(content).to_le_bytes() != check {
                     break;
                 }
-                let (digest, row) = content.split_at(DIGEST);
-                if let Some(digest) = digest.first_chunk::<DIGEST>() {
+                let (digest, row) = content.split_at(DIGEST_BYTES);
+                if let Some(digest) = digest.first_chunk::<DIGEST_BYTES>() {
                     let row = row.iter().map(|byte| byte.cast_signed()).collect();
                     rows.insert(Digest::from(*digest), row);
                 }
@@ -100,7 +100,8 @@ impl Cache {
         reason = "it was as long before the row was added"
     )]
     pub(super) fn put(&mut self, rows: &[(Digest, Vec<i8>)]) -> std::io::Result<()> {
-        let mut bytes = Vec::with_capacity(rows.len() * (DIGEST + self.dimensions + CHECK));
+        let mut bytes =
+            Vec::with_capacity(rows.len() * (DIGEST_BYTES + self.dimensions + CHECKSUM_BYTES));
         for (digest, row) in rows {
             let begin = bytes.len();
             bytes.extend_from_slice(digest.as_bytes());

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use tantivy::TantivyDocument;
 
-use super::schema::{Fields, PARTS, Part};
+use super::schema::{Fields, PART_COUNT, Part};
 use super::signature::Signature;
 use super::snapshot::Slot;
 use super::tokens;
@@ -43,7 +43,7 @@ pub(super) struct Document {
     pub(super) facts: Facts,
     /// The signature of what an agent reads of it.
     pub(super) signature: Option<Signature>,
-    parts: [String; PARTS],
+    parts: [String; PART_COUNT],
     /// What spelling is repaired by.
     vocabulary: String,
 }
@@ -69,7 +69,7 @@ impl Document {
         let vocabulary = [&name, &skill.description, &tags]
             .map(String::as_str)
             .join("\n");
-        let mut parts: [String; PARTS] = Default::default();
+        let mut parts: [String; PART_COUNT] = Default::default();
         for (part, text) in Part::ALL.into_iter().zip(&mut parts) {
             *text = match part {
                 Part::Name => name.clone(),

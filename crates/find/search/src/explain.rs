@@ -16,14 +16,14 @@ use super::top_k::Ranked;
 use registry::Registry;
 
 /// Characters of a snippet, about.
-const SNIPPET: usize = 220;
+const SNIPPET_CHARS: usize = 220;
 /// Bytes of a body in which a snippet is looked for, at most, and at once.
-const LOOKED_THROUGH: usize = 16 * 1024;
-const AT_ONCE: usize = 2 * 1024;
+const MAX_SNIPPET_SEARCH_BYTES: usize = 16 * 1024;
+const SNIPPET_CHUNK_BYTES: usize = 2 * 1024;
 
 /// Why a skill was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Why {
+pub struct MatchExplanation {
     /// What kind of a match it is.
     pub tier: Tier,
     /// What words gave.
@@ -84,7 +84,7 @@ impl<'a> Explainer<'a> {
     }
 
     /// Why this skill was found. Blocks where the text of its body is shown.
-    pub(super) fn why(&mut self, slot: &Slot, ranked: &Ranked, cell: Cell) -> Why {
+    pub(super) fn why(&mut self, slot: &Slot, ranked: &Ranked, cell: Cell) -> MatchExplanation {
         let mut matched = Vec::new();
         for (at, group) in self.terms.groups.iter().enumerate() {
             if cell.any >> at & 1 == 1 && !matched.contains(&group.word) {
@@ -92,7 +92,7 @@ impl<'a> Explainer<'a> {
             }
         }
         let parts = cell.parts();
-        Why {
+        MatchExplanation {
             tier: ranked.tier,
             words: ranked.words,
             meaning: ranked.meaning,
@@ -117,14 +117,14 @@ impl<'a> Explainer<'a> {
         }
         match document::body(self.registry, slot) {
             Ok(body) => {
-                let end = body.floor_char_boundary(LOOKED_THROUGH);
+                let end = body.floor_char_boundary(MAX_SNIPPET_SEARCH_BYTES);
                 let body = body.get(..end).unwrap_or(&body);
                 let mut found = Vec::new();
                 let mut from = 0;
                 // No further than to a stretch that has all of them.
                 while from < body.len() && best(&found).is_none_or(|(_, max)| max < words) {
                     let rest = body.get(from..).unwrap_or_default();
-                    let end = end_of_lines(rest, AT_ONCE);
+                    let end = end_of_lines(rest, SNIPPET_CHUNK_BYTES);
                     let there = self.matches(rest.get(..end).unwrap_or(rest));
                     let moved = there.into_iter();
                     found.extend(moved.map(|(at, word)| (from + at.start..from + at.end, word)));
@@ -168,25 +168,25 @@ type Match = (Range<usize>, u32);
 fn excerpt(text: &str, found: &[Match]) -> Snippet {
     let begin = best(found).map_or(0, |(begin, _)| begin);
     // From the beginning where that is near, else from a little before.
-    let begin = if begin < SNIPPET / 2 {
+    let begin = if begin < SNIPPET_CHARS / 2 {
         0
     } else {
-        begin - SNIPPET / 4
+        begin - SNIPPET_CHARS / 4
     };
     let begin = text.ceil_char_boundary(begin);
     let begin = match text
         .get(begin..)
         .and_then(|rest| rest.find(char::is_whitespace))
     {
-        Some(space) if begin > 0 && space < SNIPPET / 4 => begin + space,
+        Some(space) if begin > 0 && space < SNIPPET_CHARS / 4 => begin + space,
         _ => begin,
     };
-    let mut end = text.floor_char_boundary((begin + SNIPPET).min(text.len()));
+    let mut end = text.floor_char_boundary((begin + SNIPPET_CHARS).min(text.len()));
     if end < text.len()
         && let Some(space) = text
             .get(begin..end)
             .and_then(|part| part.rfind(char::is_whitespace))
-        && space > SNIPPET / 2
+        && space > SNIPPET_CHARS / 2
     {
         end = begin + space;
     }
@@ -241,7 +241,7 @@ fn best(found: &[Match]) -> Option<(usize, u32)> {
     let different = |from: usize| {
         let begin = found.get(from).map_or(0, |(range, _)| range.start);
         let near = found.iter().skip(from);
-        let near = near.take_while(|(range, _)| range.end <= begin + SNIPPET);
+        let near = near.take_while(|(range, _)| range.end <= begin + SNIPPET_CHARS);
         near.fold(0_u32, |bits, (_, bit)| bits | bit).count_ones()
     };
     let stretches = (0..found.len().min(256)).map(|from| (different(from), Reverse(from)));

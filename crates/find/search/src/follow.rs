@@ -1,11 +1,11 @@
 //! Keeping the index in step with the log.
 //!
 //! Writers are never held up: the index reads the log from its own place, takes
-//! together what happened within [`DEBOUNCE`], and commits it at once.
+//! together what happened within [`DEBOUNCE_DELAY`], and commits it at once.
 //!
 //! After a start, and where the log no longer reaches back to its place, the index is
 //! compared with the catalog, and what is behind is indexed some at a time: new events
-//! never wait for more than [`SLICE`] of it. The same is done once the store can be read
+//! never wait for more than [`MAX_EVENT_DELAY`] of it. The same is done once the store can be read
 //! again, where a failed write took it away for a while. Vectors are made afterwards, between
 //! commits; a search does without those that are not there yet.
 
@@ -26,19 +26,19 @@ use model::{SkillKey, caught};
 use registry::{Registry, Watch, WatchFilter};
 
 /// How long events are waited for that are committed together.
-const DEBOUNCE: Duration = Duration::from_millis(100);
+const DEBOUNCE_DELAY: Duration = Duration::from_millis(100);
 /// Skills that are indexed before a commit, so that much can be found soon.
-const COMMIT: usize = 10_000;
+const SKILLS_PER_COMMIT: usize = 10_000;
 /// How long new events wait at most for skills that are behind.
-const SLICE: Duration = Duration::from_millis(250);
+const MAX_EVENT_DELAY: Duration = Duration::from_millis(250);
 /// How long whoever failed waits before the next try.
-const PATIENCE: Duration = Duration::from_secs(5);
+const RETRY_DELAY: Duration = Duration::from_secs(5);
 /// How long it waits for a store that is opened again.
-const PAUSE: Duration = Duration::from_secs(1);
+const REOPEN_DELAY: Duration = Duration::from_secs(1);
 /// Folder of the index of words.
 pub(super) const INDEX: &str = "index";
 /// Vectors that are made before a search may see them.
-const VECTORS: usize = 2_048;
+const VECTORS_PER_COMMIT: usize = 2_048;
 
 /// Follows the log until it is told to stop.
 pub(super) async fn follow(inner: Arc<Inner>, stop: CancellationToken) {
@@ -49,13 +49,15 @@ pub(super) async fn follow(inner: Arc<Inner>, stop: CancellationToken) {
         // The store could not be read, which says nothing of the index: what is in it is kept.
         if failed.passes() {
             tracing::warn!(error = %failed, "the search index waits for the store");
-            stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
+            stop.run_until_cancelled(tokio::time::sleep(REOPEN_DELAY))
+                .await;
             continue;
         }
         tracing::error!(error = %failed, "the search index stopped; it is made anew");
         if inner.failed.swap(true, Ordering::Relaxed) {
             // It was being made anew already.
-            stop.run_until_cancelled(tokio::time::sleep(PATIENCE)).await;
+            stop.run_until_cancelled(tokio::time::sleep(RETRY_DELAY))
+                .await;
         }
     }
 }
@@ -117,8 +119,9 @@ async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error>
                 work.index(inner, events, |done| {
                     // Catching up makes way for what happens now: a skill that is published is
                     // found soon, however much is behind.
-                    let events_wait = || position.borrow().end > seen && begun.elapsed() >= SLICE;
-                    done >= COMMIT || events_wait()
+                    let events_wait =
+                        || position.borrow().end > seen && begun.elapsed() >= MAX_EVENT_DELAY;
+                    done >= SKILLS_PER_COMMIT || events_wait()
                 })?;
             }
             Ok(work)
@@ -131,7 +134,7 @@ async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error>
 /// Waits until something happens, and takes what comes with it.
 async fn happened(watch: &mut Watch) -> Result<Events, registry::Error> {
     let (position, event) = watch.next().await?;
-    let (mut keys, last) = debounced(watch, DEBOUNCE).await?.unwrap_or_default();
+    let (mut keys, last) = debounced(watch, DEBOUNCE_DELAY).await?.unwrap_or_default();
     keys.insert(event.skill_id.key());
     Ok((keys, last.max(position)))
 }
@@ -143,7 +146,10 @@ async fn debounced(
 ) -> Result<Option<Events>, registry::Error> {
     let mut found: Option<Events> = None;
     let deadline = Instant::now() + patience;
-    while found.as_ref().is_none_or(|(keys, _)| keys.len() < COMMIT) {
+    while found
+        .as_ref()
+        .is_none_or(|(keys, _)| keys.len() < SKILLS_PER_COMMIT)
+    {
         match tokio::time::timeout_at(deadline, watch.next()).await {
             Ok(next) => {
                 let (position, event) = next?;
@@ -305,7 +311,7 @@ impl IndexWork {
         cache.forget();
         let ordinals = self
             .indexer
-            .pending(self.from, embedder.batch().min(VECTORS));
+            .pending(self.from, embedder.batch().min(VECTORS_PER_COMMIT));
         let Some(last) = ordinals.last() else {
             self.pending = false;
             return Ok(());

@@ -22,11 +22,11 @@ pub enum Tier {
 }
 
 /// What meaning counts where words answer everything.
-const ALWAYS: f32 = 0.5;
+const MIN_SEMANTIC_WEIGHT: f32 = 0.5;
 /// What it counts more where they answer nothing.
-const LEFT: f32 = 2.0;
+const UNANSWERED_SEMANTIC_WEIGHT: f32 = 2.0;
 /// How fast a body that has part of the query stops being an answer.
-const BODY: i32 = 3;
+const BODY_EXPONENT: i32 = 3;
 impl Tier {
     /// Its place: what words or meaning find stands in one order, by the score.
     pub(super) fn rank(self) -> u8 {
@@ -48,7 +48,7 @@ pub(super) fn answered(weighed: &TermWeights, cells: impl Iterator<Item = Cell>)
         // What it says first is part of what it says, so this is the most it can be.
         let any = weighed.share(cell.any);
         if any > best {
-            best = best.max(cell.front()).max(any.powi(BODY));
+            best = best.max(cell.front()).max(any.powi(BODY_EXPONENT));
         }
     }
     best
@@ -57,5 +57,5 @@ pub(super) fn answered(weighed: &TermWeights, cells: impl Iterator<Item = Cell>)
 /// What meaning counts, where words answer so much of the query in the skill that
 /// they answer best.
 pub(super) fn weight_of_meaning(best: f32) -> f32 {
-    ALWAYS + LEFT * (1.0 - best).clamp(0.0, 1.0)
+    MIN_SEMANTIC_WEIGHT + UNANSWERED_SEMANTIC_WEIGHT * (1.0 - best).clamp(0.0, 1.0)
 }

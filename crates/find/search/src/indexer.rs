@@ -29,15 +29,15 @@ use model::{SkillKey, caught, skeleton};
 use registry::{Head, Registry};
 
 /// Threads that take texts apart. One more reads them.
-const THREADS: usize = 2;
+const THREAD_COUNT: usize = 2;
 /// Bytes of documents that a thread keeps before it writes them as a segment: the least that the
 /// engine takes. With twice as much nothing was faster.
 const WRITER_BYTES: usize = 15_000_000;
 /// Segments of one size that are merged into one: few, since each costs every
 /// search some look-ups.
-const MERGED: usize = 4;
+const SEGMENTS_PER_MERGE: usize = 4;
 /// Ordinals that are no longer used before the index is made anew.
-const UNUSED: usize = 10_000;
+const MAX_UNUSED_ORDINALS: usize = 10_000;
 /// What a changed form of the index is told by; behind it stands whose index it is.
 const FORM: &str = "2";
 const FORM_FILE: &str = "FORM";
@@ -113,7 +113,7 @@ impl Indexer {
         check(&index)?;
         Self::of(
             &index,
-            (THREADS, THREADS * WRITER_BYTES),
+            (THREAD_COUNT, THREAD_COUNT * WRITER_BYTES),
             registry,
             dimensions,
         )
@@ -140,7 +140,7 @@ impl Indexer {
         index.tokenizers().register(schema::WORDS, tokens::plain());
         let writer = index.writer_with_num_threads(threads, bytes)?;
         let mut policy = LogMergePolicy::default();
-        policy.set_min_num_segments(MERGED);
+        policy.set_min_num_segments(SEGMENTS_PER_MERGE);
         writer.set_merge_policy(Box::new(policy));
         let reader: IndexReader = index
             .reader_builder()
@@ -429,7 +429,7 @@ impl Indexer {
 
     /// So much of what is kept by ordinal is unused that a new index is smaller.
     pub(super) fn is_sparse(&self) -> bool {
-        self.now.slots.len() > self.now.live * 2 + UNUSED
+        self.now.slots.len() > self.now.live * 2 + MAX_UNUSED_ORDINALS
     }
 }
 

@@ -8,17 +8,17 @@ use std::sync::Arc;
 use super::postings::{self, Posting, Postings, Sums};
 use super::schema::Part;
 use super::snapshot::{SegmentView, Snapshot};
-use super::terms::{Group, WORDS};
+use super::terms::{Group, MAX_QUERY_WORDS};
 
 /// Share of a score that depends on how much of the query is there.
-const COVERAGE: f32 = 0.5;
+const COVERAGE_WEIGHT: f32 = 0.5;
 
 /// Where more than one in so many skills has a word of the query, all are cleared.
-const MANY: usize = 8;
+const CLEAR_ALL_RATIO: usize = 8;
 
 /// Documents whose cells are added up at once: 24 KiB of them. Few in tests, which
 /// have few.
-const AT_ONCE: u32 = if cfg!(test) { 3 } else { 2048 };
+const BLOCK_SIZE: u32 = if cfg!(test) { 3 } else { 2048 };
 
 /// What words say of a skill, in twelve bytes: a search goes through those of all
 /// skills that have a word.
@@ -28,7 +28,7 @@ pub(super) struct Cell {
     score: f32,
     /// Words that it has; bits are words of the query, in their order.
     pub(super) any: u32,
-    /// Share of the query that is in what it says of itself as a whole, of [`WHOLE`].
+    /// Share of the query that is in what it says of itself as a whole, of [`WHOLE_QUERY_SHARE`].
     front: u16,
     /// How many words are in its name.
     pub(super) name: u8,
@@ -37,7 +37,7 @@ pub(super) struct Cell {
 }
 
 /// The whole query, as a share of it is kept.
-const WHOLE: u16 = u16::MAX;
+const WHOLE_QUERY_SHARE: u16 = u16::MAX;
 
 impl Cell {
     /// The parts that have a word of the query.
@@ -48,7 +48,7 @@ impl Cell {
 
     /// Share of the query that is in what it says of itself as a whole, from 0 to 1.
     pub(super) fn front(self) -> f32 {
-        f32::from(self.front) / f32::from(WHOLE)
+        f32::from(self.front) / f32::from(WHOLE_QUERY_SHARE)
     }
 }
 
@@ -76,7 +76,7 @@ impl Scratch {
 
     #[expect(clippy::indexing_slicing, reason = "a cell was touched")]
     fn clear(&mut self, size: usize) {
-        if self.touched.len() > self.cells.len() / MANY {
+        if self.touched.len() > self.cells.len() / CLEAR_ALL_RATIO {
             self.cells.fill(Cell::default());
             self.touched.clear();
         }
@@ -127,7 +127,7 @@ impl TermWeights {
 
     /// The score of a cell: 1 would be a skill of nothing but the query.
     pub(super) fn score(&self, cell: Cell) -> f32 {
-        let coverage = 1.0 - COVERAGE + COVERAGE * self.share(cell.any);
+        let coverage = 1.0 - COVERAGE_WEIGHT + COVERAGE_WEIGHT * self.share(cell.any);
         self.upper_bound(cell) * coverage.min(1.0)
     }
 
@@ -142,7 +142,7 @@ struct QueryWord {
     /// Its bit.
     bit: u32,
     weight: f32,
-    /// What share of the query it is, of [`WHOLE`].
+    /// What share of the query it is, of [`WHOLE_QUERY_SHARE`].
     share: u16,
     postings: Vec<Arc<[Posting]>>,
 }
@@ -160,8 +160,8 @@ pub(super) fn score(
     scratch.clear(snapshot.slots.len());
     let mut words = Vec::with_capacity(groups.len());
     // A query has a word for each bit, and no more.
-    const { assert!(WORDS == u32::BITS as usize) }
-    for (bit, group) in (0..WORDS).map(|at| 1_u32 << at).zip(groups) {
+    const { assert!(MAX_QUERY_WORDS == u32::BITS as usize) }
+    for (bit, group) in (0..MAX_QUERY_WORDS).map(|at| 1_u32 << at).zip(groups) {
         let key = postings::key(group);
         let mut found = Vec::with_capacity(snapshot.segments.len());
         let mut with = 0;
@@ -201,7 +201,7 @@ pub(super) fn score(
     reason = "a cast of a float stays within the range"
 )]
 fn share(share: f32) -> u16 {
-    (share * f32::from(WHOLE)).round() as u16
+    (share * f32::from(WHOLE_QUERY_SHARE)).round() as u16
 }
 
 /// Adds up what one of the segments says of the words. So many documents at once that their
@@ -223,9 +223,9 @@ fn add_up(words: &[QueryWord], at: usize, segment: SegmentView<'_>, scratch: &mu
         };
         for (word, rest) in words.iter().zip(&mut rests) {
             // There are no more of one word among so many documents.
-            let upper_bound = rest.len().min(AT_ONCE as usize);
+            let upper_bound = rest.len().min(BLOCK_SIZE as usize);
             let (near, _) = rest.split_at(upper_bound);
-            let passed = near.partition_point(|posting| posting.document - first < AT_ONCE);
+            let passed = near.partition_point(|posting| posting.document - first < BLOCK_SIZE);
             let (now, later) = rest.split_at(passed);
             *rest = later;
             for posting in now {

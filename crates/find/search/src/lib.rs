@@ -88,7 +88,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use analysis::{Analysis, Repair};
 pub use error::Error;
-pub use explain::{Snippet, Why};
+pub use explain::{MatchExplanation, Snippet};
 pub use filter::Filters;
 pub use fuse::Tier;
 use local::Front;
@@ -107,9 +107,9 @@ use snapshot::Snapshot;
 use view::SearchView;
 
 /// How long a search waits for an index that is being opened.
-const PATIENCE: Duration = Duration::from_secs(2);
+const INDEX_OPEN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Buffers of searches that are kept for the next ones.
-const KEPT_SCRATCHES: usize = 8;
+const SCRATCH_POOL_CAPACITY: usize = 8;
 
 /// The index over a registry. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -215,7 +215,7 @@ impl Inner {
             return Err(Error::Rebuilding);
         }
         self.with_scratches(|scratches| {
-            if scratches.len() < KEPT_SCRATCHES {
+            if scratches.len() < SCRATCH_POOL_CAPACITY {
                 scratches.push(scratch);
             }
         });
@@ -330,7 +330,7 @@ impl SearchIndex {
     pub async fn ready(&self) {
         if !self.progress().caught_up {
             let ready = self.until(|progress| progress.caught_up);
-            let _too_slow = tokio::time::timeout(PATIENCE, ready).await;
+            let _too_slow = tokio::time::timeout(INDEX_OPEN_TIMEOUT, ready).await;
         }
     }
 

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::analysis::{self, BUILDING};
 use super::indexer::Indexer;
 use super::query::by_score;
-use super::search::{FACET_VALUES, Layer};
+use super::search::{Layer, MAX_FACET_VALUES};
 use super::snapshot::Snapshot;
 use super::{
     Error, Facet, Hit, Inner, SearchIndex, SearchQuery, SearchResults, Sort, SortBy, document,
@@ -238,7 +238,7 @@ fn counted(here: Vec<Facet>, mut all: Vec<Facet>) -> Vec<Facet> {
         known
             .values
             .sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        known.values.truncate(FACET_VALUES);
+        known.values.truncate(MAX_FACET_VALUES);
     }
     all
 }

@@ -20,21 +20,21 @@ use tantivy::index::{InvertedIndexReader, SegmentId};
 use tantivy::postings::TermInfo;
 use tantivy::schema::{IndexRecordOption, Term};
 
-use super::schema::{Fields, PARTS, Part};
+use super::schema::{Fields, PART_COUNT, Part};
 use super::terms::{Group, WordForm};
 
 /// Bytes of postings that are kept, at least.
-const KEPT: u64 = 64 * 1024 * 1024;
+const MIN_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 /// Bytes for each skill, where that is more: with as many the words of usual queries
 /// are all there.
-const KEPT_A_SKILL: u64 = 256;
+const CACHE_BYTES_PER_SKILL: u64 = 256;
 /// Words of which as many are kept, about: a word of some hundred skills is usual.
-const WORDS: usize = 16 * 1024;
+const CACHE_WORD_CAPACITY: usize = 16 * 1024;
 /// Bytes that an entry takes beside its postings and its word.
-const ENTRY: usize = 128;
+const ENTRY_OVERHEAD_BYTES: usize = 128;
 /// Where more than one in so many documents has a word, all of them are read to put
 /// them into order.
-const MANY: usize = 16;
+const READ_ALL_RATIO: usize = 16;
 
 /// What an occurrence counts by its part.
 struct FieldWeights {
@@ -66,7 +66,7 @@ fn field_weights(part: Part) -> FieldWeights {
 }
 
 /// How soon more occurrences stop counting.
-const DAMPING: f32 = 1.2;
+const SATURATION_FACTOR: f32 = 1.2;
 
 /// A word in a skill, in eight bytes: the fewer, the more words are kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -103,24 +103,28 @@ impl Posting {
 pub(super) struct Postings {
     /// One cache for all: a share of its bytes would not hold the longest lists. It is
     /// locked for a look and no longer.
-    kept: Mutex<Kept>,
+    kept: Mutex<PostingsCache>,
 }
 
-type Kept = Cache<(SegmentId, Arc<str>), Arc<[Posting]>, PostingsWeight>;
+type PostingsCache = Cache<(SegmentId, Arc<str>), Arc<[Posting]>, PostingsWeight>;
 
 #[derive(Debug, Clone)]
 struct PostingsWeight;
 
 impl quick_cache::Weighter<(SegmentId, Arc<str>), Arc<[Posting]>> for PostingsWeight {
     fn weight(&self, (_, key): &(SegmentId, Arc<str>), postings: &Arc<[Posting]>) -> u64 {
-        (ENTRY + key.len() + size_of_val(&**postings)) as u64
+        (ENTRY_OVERHEAD_BYTES + key.len() + size_of_val(&**postings)) as u64
     }
 }
 
 impl Default for Postings {
     fn default() -> Self {
         Self {
-            kept: Mutex::new(Cache::with_weighter(WORDS, KEPT, PostingsWeight)),
+            kept: Mutex::new(Cache::with_weighter(
+                CACHE_WORD_CAPACITY,
+                MIN_CACHE_BYTES,
+                PostingsWeight,
+            )),
         }
     }
 }
@@ -144,8 +148,11 @@ impl Postings {
     /// Keeps as much as so many skills need. It grows by doubling, since what is kept
     /// is gone through each time.
     pub(super) fn make_capacity(&self, skills: usize) {
-        let needed = (skills as u64).saturating_mul(KEPT_A_SKILL);
-        let bytes = needed.checked_next_power_of_two().unwrap_or(KEPT).max(KEPT);
+        let needed = (skills as u64).saturating_mul(CACHE_BYTES_PER_SKILL);
+        let bytes = needed
+            .checked_next_power_of_two()
+            .unwrap_or(MIN_CACHE_BYTES)
+            .max(MIN_CACHE_BYTES);
         self.with(|kept| {
             if kept.capacity() < bytes {
                 kept.set_capacity(bytes);
@@ -159,7 +166,7 @@ impl Postings {
         self.with(Cache::clear);
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut PostingsCache) -> T) -> T {
         work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -219,9 +226,9 @@ impl Sums {
     fn take(&mut self) -> Arc<[Posting]> {
         let posting = |document: u32, sum: &mut Sum| {
             let Sum { value, parts } = std::mem::take(sum);
-            Posting::new(document, value / (DAMPING + value), parts)
+            Posting::new(document, value / (SATURATION_FACTOR + value), parts)
         };
-        let postings = if self.touched.len() > self.all.len() / MANY {
+        let postings = if self.touched.len() > self.all.len() / READ_ALL_RATIO {
             let all = (0_u32..).zip(&mut self.all);
             let there = all.filter(|(_, sum)| sum.parts != 0);
             there.map(|(at, sum)| posting(at, sum)).collect()
@@ -302,7 +309,7 @@ fn each(
 }
 
 /// What an occurrence counts, by part and by each length that the index tells apart.
-static BY_LENGTH: LazyLock<[[f32; 256]; PARTS]> = LazyLock::new(|| Part::ALL.map(by_length));
+static BY_LENGTH: LazyLock<[[f32; 256]; PART_COUNT]> = LazyLock::new(|| Part::ALL.map(by_length));
 
 #[expect(clippy::cast_precision_loss, reason = "lengths are rounded anyway")]
 fn by_length(part: Part) -> [f32; 256] {

@@ -3,17 +3,17 @@
 
 /// Bytes of a part of a row: two values each, the first half of the values in the low
 /// bits.
-pub(super) const PART: usize = 32;
+pub(super) const PART_BYTES: usize = 32;
 /// What a value of nothing is in a row, whose values are from 0 to 15.
-pub(super) const ZERO: u8 = 8;
+pub(super) const ZERO_OFFSET: u8 = 8;
 
 /// The values of a query, as a part of a row has them: for the low bits and for the
 /// high ones.
-pub(super) type Values = [[i8; PART]; 2];
+pub(super) type Values = [[i8; PART_BYTES]; 2];
 
 /// The product of each row with a query of as many parts, in the order of the rows,
 /// which are a multiple of four.
-pub(super) fn products(rows: &[[u8; PART]], query: &[Values], each: impl FnMut(i32)) {
+pub(super) fn products(rows: &[[u8; PART_BYTES]], query: &[Values], each: impl FnMut(i32)) {
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(v4) = pulp::x86::V4::try_new() {
@@ -27,7 +27,7 @@ pub(super) fn products(rows: &[[u8; PART]], query: &[Values], each: impl FnMut(i
 }
 
 /// In what every processor has.
-fn anywhere(rows: &[[u8; PART]], query: &[Values], mut each: impl FnMut(i32)) {
+fn anywhere(rows: &[[u8; PART_BYTES]], query: &[Values], mut each: impl FnMut(i32)) {
     for row in rows.chunks_exact(query.len()) {
         let mut sum = 0;
         for (row, [low, high]) in row.iter().zip(query) {
@@ -48,13 +48,13 @@ mod x86 {
     use pulp::{cast, i32x8, i32x16};
     use std::arch::x86_64::{__m256i, __m512i};
 
-    use super::{PART, Values};
+    use super::{PART_BYTES, Values};
 
     /// With AVX-512: two parts at once. Of two rows with an odd number of parts, the
     /// middle two are of one each.
     pub(super) fn by_avx512(
         v4: V4,
-        rows: &[[u8; PART]],
+        rows: &[[u8; PART_BYTES]],
         query: &[Values],
         mut each: impl FnMut(i32),
     ) {
@@ -65,7 +65,7 @@ mod x86 {
             [[low, high], [next_low, next_high]] => [[*low, *next_low], [*high, *next_high]],
             _ => Default::default(),
         });
-        let query: Vec<[[[i8; PART]; 2]; 2]> = pairs.collect();
+        let query: Vec<[[[i8; PART_BYTES]; 2]; 2]> = pairs.collect();
         let (half, middle) = (query.len() / 2, query.len() % 2);
         v4.vectorize(
             #[inline(always)]
@@ -110,7 +110,7 @@ mod x86 {
     /// With AVX2: a part at once.
     pub(super) fn by_avx2(
         v3: V3,
-        rows: &[[u8; PART]],
+        rows: &[[u8; PART_BYTES]],
         query: &[Values],
         mut each: impl FnMut(i32),
     ) {
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     /// What each way that this processor has gives, with its name.
-    fn everywhere(rows: &[[u8; PART]], query: &[Values]) -> Vec<(&'static str, Vec<i32>)> {
+    fn everywhere(rows: &[[u8; PART_BYTES]], query: &[Values]) -> Vec<(&'static str, Vec<i32>)> {
         let mut all = vec![("any", Vec::new()), ("chosen", Vec::new())];
         anywhere(rows, query, |sum| all[0].1.push(sum));
         products(rows, query, |sum| all[1].1.push(sum));
@@ -191,7 +191,7 @@ mod tests {
         #[test]
         fn every_processor_gives_the_same_products(
             (rows, query) in (1_usize..6).prop_flat_map(|parts| (
-                prop::collection::vec(any::<[u8; PART]>(), parts * 8),
+                prop::collection::vec(any::<[u8; PART_BYTES]>(), parts * 8),
                 prop::collection::vec(any::<Values>(), parts),
             )),
         ) {

@@ -11,12 +11,12 @@ use tantivy::{DocSet as _, TERMINATED};
 use super::snapshot::{SegmentView, Snapshot};
 
 /// Words that are tried instead of one, at most.
-const NEAR: usize = 3;
+const MAX_CORRECTIONS: usize = 3;
 /// Letters from which on one letter may be wrong, and two.
-const ONE_WRONG: usize = 4;
-const TWO_WRONG: usize = 7;
+const MIN_ONE_TYPO_CHARS: usize = 4;
+const MIN_TWO_TYPO_CHARS: usize = 7;
 /// Letters of a word that was written together with another.
-const PART: usize = 3;
+const MIN_PART_CHARS: usize = 3;
 
 /// The words that skills have.
 pub(super) struct Dictionary<'a> {
@@ -157,8 +157,8 @@ fn skills_with(
 pub(super) fn near(dictionary: &Dictionary<'_>, word: &str) -> tantivy::Result<Vec<String>> {
     let letters = word.chars().count();
     let attempts: &[(u32, bool)] = match letters {
-        _ if letters < ONE_WRONG || !word.chars().any(char::is_alphabetic) => &[],
-        _ if letters < TWO_WRONG => &[(1, true), (1, false)],
+        _ if letters < MIN_ONE_TYPO_CHARS || !word.chars().any(char::is_alphabetic) => &[],
+        _ if letters < MIN_TWO_TYPO_CHARS => &[(1, true), (1, false)],
         _ => &[(1, true), (1, false), (2, true)],
     };
     for (wrong, same_first) in attempts {
@@ -166,7 +166,7 @@ pub(super) fn near(dictionary: &Dictionary<'_>, word: &str) -> tantivy::Result<V
         let mut near: Vec<_> = found.into_iter().map(|(w, n)| (Reverse(n), w)).collect();
         if !near.is_empty() {
             near.sort();
-            near.truncate(NEAR);
+            near.truncate(MAX_CORRECTIONS);
             return Ok(near.into_iter().map(|(_, word)| word).collect());
         }
     }
@@ -185,8 +185,8 @@ pub(super) fn apart(
         let Some((first, second)) = word.split_at_checked(at) else {
             continue;
         };
-        if first.chars().count() >= PART
-            && second.chars().count() >= PART
+        if first.chars().count() >= MIN_PART_CHARS
+            && second.chars().count() >= MIN_PART_CHARS
             && dictionary.has_word(first)?
             && dictionary.has_word(second)?
         {

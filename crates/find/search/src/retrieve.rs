@@ -20,7 +20,7 @@ pub(super) fn reading<T>(read: impl FnOnce() -> tantivy::Result<T>) -> Result<T,
 /// Skills from which on meaning is read beside the words, on a thread of its own. With
 /// fewer a thread that has to wait for its turn costs more than it saves. Few in tests,
 /// so that they read both ways.
-const BESIDE: usize = if cfg!(test) { 4 } else { 200_000 };
+const PARALLEL_THRESHOLD: usize = if cfg!(test) { 4 } else { 200_000 };
 
 /// Reads what words and meaning say of each skill. The thread beside, where there is one,
 /// ends with the search, and so is bounded by its permit.
@@ -42,7 +42,7 @@ pub(super) fn lexical_and_semantic(
     };
     let mut words =
         || reading(|| lexical::score(snapshot, &inner.postings, &terms.groups, scratch));
-    let (near, weighed) = if snapshot.slots.len() < BESIDE || query.words_only {
+    let (near, weighed) = if snapshot.slots.len() < PARALLEL_THRESHOLD || query.words_only {
         // Meaning first: what words say is read again later, and stays near the
         // processor this way.
         (meaning(near)?, words()?)

@@ -27,11 +27,11 @@ pub enum Part {
 }
 
 /// How many parts there are.
-pub(super) const PARTS: usize = 8;
+pub(super) const PART_COUNT: usize = 8;
 
 impl Part {
     /// All parts, in the order of their fields.
-    pub(super) const ALL: [Self; PARTS] = [
+    pub(super) const ALL: [Self; PART_COUNT] = [
         Self::Name,
         Self::Triggers,
         Self::Tags,
@@ -82,7 +82,7 @@ pub(super) struct Fields {
     /// The signature of its text: none where it has no words.
     pub(super) signature: Field,
     /// Its parts.
-    pub(super) parts: [Field; PARTS],
+    pub(super) parts: [Field; PART_COUNT],
     /// Whole words of its name: they are found by how they begin.
     pub(super) names: Field,
     /// Whole words of what it says first: spelling is repaired by them.

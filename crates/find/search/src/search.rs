@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 
 use super::analysis::{self, Analysis};
-use super::explain::{Explainer, Why};
+use super::explain::{Explainer, MatchExplanation};
 use super::fuse::{self, MIN_NEAR, Tier};
 use super::lexical::{Cell, Scratch, TermWeights};
 use super::query::{SearchQuery, Sort, SortBy, by_score};
@@ -23,13 +23,13 @@ use model::Location;
 use registry::{Catalog, Head};
 
 /// Skills that only meaning finds, at most.
-const BY_MEANING: usize = 50;
+const MAX_SEMANTIC_ONLY: usize = 50;
 /// Skills whose meanings are looked at together.
-const AT_ONCE: usize = 64;
+const MAX_BATCH: usize = 64;
 /// Values of a facet that are counted out.
-pub(super) const FACET_VALUES: usize = 20;
+pub(super) const MAX_FACET_VALUES: usize = 20;
 /// Confusables whose use is looked up, at most.
-const CONFUSABLES: usize = 64;
+const MAX_CONFUSABLES: usize = 64;
 
 /// A skill that was found.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub struct Hit {
     /// The skill.
     pub head: Arc<Head>,
     /// Why it was found.
-    pub why: Why,
+    pub why: MatchExplanation,
 }
 
 /// How many of what was found have which value.
@@ -176,7 +176,7 @@ pub(super) fn run(
     let page = search.page(&mut ranked);
     let names: Vec<&Slot> = ranked
         .iter()
-        .take(analysis::LOOKED_AT)
+        .take(analysis::MAX_EXAMINED_SKILLS)
         .filter_map(|ranked| snapshot.slot(ranked.ordinal))
         .collect();
     let analysis = Analysis::new(&search.terms, stemmer, ranked.first(), &names, 1.0 - best);
@@ -227,8 +227,8 @@ impl Search<'_> {
                 best.offer(self.by_words(*ordinal, scratch));
             }
         }
-        let mut near = TopK::of(BY_MEANING);
-        for (first, some) in (0..).step_by(AT_ONCE).zip(scratch.near.chunks(AT_ONCE)) {
+        let mut near = TopK::of(MAX_SEMANTIC_ONLY);
+        for (first, some) in (0..).step_by(MAX_BATCH).zip(scratch.near.chunks(MAX_BATCH)) {
             let min = near.min();
             let is_near = |meaning: f32| meaning >= MIN_NEAR && self.meaning * meaning >= min;
             // All of them without a branch: mostly none is near enough.
@@ -270,7 +270,7 @@ impl Search<'_> {
             return usize::MAX;
         }
         let end = self.query.offset.saturating_add(self.query.limit);
-        end.max(analysis::LOOKED_AT)
+        end.max(analysis::MAX_EXAMINED_SKILLS)
             .saturating_add(self.snapshot.confusables)
     }
 
@@ -368,7 +368,7 @@ impl Search<'_> {
                 continue;
             }
             looked_up += 1;
-            if looked_up <= CONFUSABLES && self.has_earned(&slot.head)? {
+            if looked_up <= MAX_CONFUSABLES && self.has_earned(&slot.head)? {
                 continue;
             }
             *ranked = Ranked {
@@ -425,7 +425,7 @@ impl Search<'_> {
             by_field.then_with(|| a.order(b))
         };
         let end = self.query.offset.saturating_add(self.query.limit);
-        let needed = end.max(analysis::LOOKED_AT);
+        let needed = end.max(analysis::MAX_EXAMINED_SKILLS);
         let ranked = match ranked.len() {
             len if len > needed => {
                 ranked.select_nth_unstable_by(needed, order);
@@ -470,7 +470,7 @@ impl Search<'_> {
             .map(|(field, counts)| {
                 let mut values: Vec<_> = counts.into_iter().collect();
                 values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-                values.truncate(FACET_VALUES);
+                values.truncate(MAX_FACET_VALUES);
                 Facet { field, values }
             })
             .filter(|facet| !facet.values.is_empty())

@@ -4,7 +4,7 @@
 //! each: what is in both, as a share of what is in either (Jaccard). A signature estimates it
 //! in [`BYTES`] bytes a skill, by one permutation hashing (Li, Owen, Zhang 2012):
 //!
-//! * Every shingle is thrown into [`THROWS`] of as many bins as there are bytes, and a bin
+//! * Every shingle is thrown into [`BINS_PER_SHINGLE`] of as many bins as there are bytes, and a bin
 //!   keeps the lowest hash that it got: of two texts it keeps the same one as often as they
 //!   are similar. Of that hash one byte is kept (b-bit minwise hashing, Li and König 2010).
 //! * A bin that got nothing, as in short texts, has the byte of another one (Shrivastava
@@ -20,11 +20,11 @@ use super::tokens;
 /// Bytes of a signature, and bins.
 pub(super) const BYTES: usize = 128;
 /// Words of a shingle.
-const SHINGLE: usize = 3;
+const WORDS_PER_SHINGLE: usize = 3;
 /// Bins that a shingle is thrown into. More fill all bins of shorter texts.
-const THROWS: u64 = 8;
+const BINS_PER_SHINGLE: u64 = 8;
 /// How often bytes of different texts are equal by chance.
-const BY_CHANCE: f64 = 1.0 / 256.0;
+const CHANCE_PROBABILITY: f64 = 1.0 / 256.0;
 
 /// What is kept of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,33 +65,34 @@ impl Signature {
         let equal = self.0.iter().zip(&other.0).filter(|(a, b)| a == b).count();
         #[expect(clippy::cast_precision_loss, reason = "128 at most")]
         let share = equal as f64 / BYTES as f64;
-        ((share - BY_CHANCE) / (1.0 - BY_CHANCE)).clamp(0.0, 1.0)
+        ((share - CHANCE_PROBABILITY) / (1.0 - CHANCE_PROBABILITY)).clamp(0.0, 1.0)
     }
 }
 
 /// The hashes of the shingles of texts one after the other; fewer words than a shingle has
 /// are one.
 fn shingles(texts: &[&str], mut each: impl FnMut(u64)) {
-    let mut last = [0; SHINGLE];
+    let mut last = [0; WORDS_PER_SHINGLE];
     let mut words = 0_usize;
-    let hash = |last: &[u64; SHINGLE]| last.iter().fold(0, |hash, word| mixed(hash ^ word));
+    let hash =
+        |last: &[u64; WORDS_PER_SHINGLE]| last.iter().fold(0, |hash, word| mixed(hash ^ word));
     for text in texts {
         tokens::words(text, |word, _| {
             last.rotate_left(1);
-            last[SHINGLE - 1] = fnv(word.as_bytes());
+            last[WORDS_PER_SHINGLE - 1] = fnv(word.as_bytes());
             words += 1;
-            if words >= SHINGLE {
+            if words >= WORDS_PER_SHINGLE {
                 each(hash(&last));
             }
         });
     }
-    if (1..SHINGLE).contains(&words) {
+    if (1..WORDS_PER_SHINGLE).contains(&words) {
         each(hash(&last));
     }
 }
 
 fn throw(shingle: u64, bins: &mut [u64; BYTES]) {
-    for at in 0..THROWS {
+    for at in 0..BINS_PER_SHINGLE {
         let hash = mixed(shingle.wrapping_add(at));
         if let Some(lowest) = bins.get_mut(index(hash)) {
             // What chose the bin says nothing within it.

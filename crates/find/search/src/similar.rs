@@ -17,7 +17,7 @@ use executor::{Kind, Stop};
 use registry::Head;
 
 /// Skills that are compared before it is looked whether to stop.
-const AT_ONCE: usize = 16 * 1024;
+const STOP_CHECK_INTERVAL: usize = 16 * 1024;
 
 /// A skill with nearly the text of another one.
 #[derive(Debug, Clone)]
@@ -86,7 +86,7 @@ impl SearchIndex {
         for (snapshot, is_local) in [(&of_folders, true), (&stored, false)] {
             let slots = snapshot.iter().flat_map(|snapshot| &snapshot.slots);
             for (at, slot) in slots.enumerate() {
-                if at % AT_ONCE == 0 {
+                if at % STOP_CHECK_INTERVAL == 0 {
                     stop.check()?;
                 }
                 let Some((slot, kept)) = slot.as_ref().and_then(|s| Some((s, s.signature?))) else {

@@ -6,19 +6,19 @@ use super::snapshot::Snapshot;
 use super::tokens::{self, Stemmer};
 
 /// Words of a query that are looked for. The rest of a longer one says little more.
-pub(super) const WORDS: usize = 32;
+pub(super) const MAX_QUERY_WORDS: usize = 32;
 /// Words that only begin like a word of the query, at most.
-const LONGER: usize = 16;
+const MAX_COMPLETIONS: usize = 16;
 /// Words of a query that are corrected, at most. Where more are unknown, they are no slips:
 /// it is another language.
-const CORRECTED: usize = 3;
+const MAX_CORRECTED_WORDS: usize = 3;
 /// Letters from which on a word may be the beginning of another.
-const BEGINNING: usize = 3;
+const MIN_PREFIX_CHARS: usize = 3;
 
 /// What another form of a word counts, against the word itself.
-const PREFIX: f32 = 0.6;
-const REPAIRED: f32 = 0.7;
-const JOINED: f32 = 0.8;
+const PREFIX_WEIGHT: f32 = 0.6;
+const CORRECTED_WEIGHT: f32 = 0.7;
+const JOINED_WEIGHT: f32 = 0.8;
 
 /// One way to say a word.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,7 +83,7 @@ impl Terms {
         let mut interpreted = Vec::with_capacity(typed.len());
         let mut words = typed.iter().peekable();
         while let Some(word) = words.next() {
-            if says_something && tokens::is_empty(word) || terms.groups.len() >= WORDS {
+            if says_something && tokens::is_empty(word) || terms.groups.len() >= MAX_QUERY_WORDS {
                 interpreted.push(word.clone());
                 continue;
             }
@@ -116,10 +116,11 @@ impl Terms {
                     word: word.to_owned(),
                     forms: vec![form(stemmer.stem(&second).to_owned(), 1.0)],
                 });
-            } else if self.repairs.len() + self.unknown.len() < CORRECTED {
+            } else if self.repairs.len() + self.unknown.len() < MAX_CORRECTED_WORDS {
                 read_as = repair::near(dictionary, word)?;
                 let repaired = read_as.iter();
-                let repaired = repaired.map(|near| form(stemmer.stem(near).to_owned(), REPAIRED));
+                let repaired =
+                    repaired.map(|near| form(stemmer.stem(near).to_owned(), CORRECTED_WEIGHT));
                 group.forms.extend(repaired);
             }
             if read_as.is_empty() {
@@ -131,12 +132,12 @@ impl Terms {
                 });
             }
         }
-        if word.chars().count() >= BEGINNING {
-            for longer in dictionary.names_beginning(word, LONGER)? {
+        if word.chars().count() >= MIN_PREFIX_CHARS {
+            for longer in dictionary.names_beginning(word, MAX_COMPLETIONS)? {
                 if stemmer.stem(&longer) != stem {
                     group.forms.push(WordForm {
                         text: longer,
-                        weight: PREFIX,
+                        weight: PREFIX_WEIGHT,
                         in_names: true,
                     });
                 }
@@ -146,7 +147,7 @@ impl Terms {
             let joined = format!("{word}{next}");
             if dictionary.has_word(&joined)? {
                 let joined = stemmer.stem(&joined).to_owned();
-                group.forms.push(form(joined, JOINED));
+                group.forms.push(form(joined, JOINED_WEIGHT));
             }
         }
         match read_as.as_slice() {
@@ -163,7 +164,7 @@ impl Terms {
     /// Adds a word once.
     fn push(&mut self, group: Group) {
         let same = |other: &Group| other.forms.first() == group.forms.first();
-        if self.groups.len() < WORDS && !self.groups.iter().any(same) {
+        if self.groups.len() < MAX_QUERY_WORDS && !self.groups.iter().any(same) {
             self.groups.push(group);
         }
     }

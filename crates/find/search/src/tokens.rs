@@ -14,7 +14,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 /// Longer words are cut: they are data, not language.
-const LONGEST: usize = 64;
+const MAX_WORD_CHARS: usize = 64;
 
 /// A word of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(super) fn words_beginning(
             let end = at + word.len();
             if takes(char::from(byte.to_ascii_lowercase())) {
                 folded.clear();
-                folded.push_str(word.get(..LONGEST).unwrap_or(word));
+                folded.push_str(word.get(..MAX_WORD_CHARS).unwrap_or(word));
                 folded.make_ascii_lowercase();
                 each(&folded, at..end);
             }
@@ -141,7 +141,7 @@ fn next_words(
         rest.next();
     }
     if !folded.is_empty() {
-        folded.truncate(folded.floor_char_boundary(LONGEST.min(folded.len())));
+        folded.truncate(folded.floor_char_boundary(MAX_WORD_CHARS.min(folded.len())));
         each(folded, start..end);
     }
     end
@@ -290,7 +290,7 @@ impl Tokenizer for Stems {
 
 /// Stems of words that are kept, each: texts repeat their words, and a look takes a
 /// tenth of what a stem takes.
-const KEPT: usize = 8 * 1024;
+const STEM_CACHE_CAPACITY: usize = 8 * 1024;
 
 /// Makes stems, and remembers them.
 #[derive(Clone)]
@@ -315,7 +315,7 @@ impl Stemmer {
     /// The stem of one folded word.
     pub(super) fn stem(&mut self, word: &str) -> &str {
         if !self.known.contains_key(word) {
-            if self.known.len() >= KEPT {
+            if self.known.len() >= STEM_CACHE_CAPACITY {
                 self.known.clear();
             }
             let mut stream = self.english.token_stream(word);
@@ -399,9 +399,9 @@ mod tests {
         let mut stemmer = Stemmer::default();
         let word = |at: usize| format!("deploying{at}s");
         for round in 0..2 {
-            for at in 0..KEPT + 100 {
+            for at in 0..STEM_CACHE_CAPACITY + 100 {
                 assert_eq!(stemmer.stem(&word(at)), format!("deploying{at}"), "{round}");
-                assert!(stemmer.known.len() <= KEPT);
+                assert!(stemmer.known.len() <= STEM_CACHE_CAPACITY);
             }
         }
         assert_eq!(stemmer.stem("deploying"), "deploy");

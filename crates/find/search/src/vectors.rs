@@ -9,11 +9,11 @@
 
 use std::sync::Arc;
 
-use super::products::{PART, Values, ZERO, products};
+use super::products::{PART_BYTES, Values, ZERO_OFFSET, products};
 
 /// Rows of one chunk. A chunk is what is copied when a row of it changes while a
 /// search reads it.
-const ROWS: usize = 1024;
+const ROWS_PER_CHUNK: usize = 1024;
 
 /// A row for each ordinal that has one.
 #[derive(Debug, Clone)]
@@ -25,18 +25,18 @@ pub(super) struct Vectors {
 /// Rows are filled up with zeros to whole parts.
 #[derive(Debug, Clone)]
 struct Chunk {
-    rows: Vec<[u8; PART]>,
+    rows: Vec<[u8; PART_BYTES]>,
     has: Vec<bool>,
 }
 
 /// What a value of a row stands for, in those of a byte. Found by trying on judged
 /// queries (`tests/relevance`): the first dimensions of the built-in table say most and
 /// have the largest values, which 5 and less cut off.
-const STEP: f32 = 7.0;
+const QUANTIZATION_FACTOR: f32 = 7.0;
 
 /// Parts of a row; there is one at least.
 fn parts(dimensions: usize) -> usize {
-    dimensions.div_ceil(2 * PART).max(1)
+    dimensions.div_ceil(2 * PART_BYTES).max(1)
 }
 
 impl Vectors {
@@ -50,7 +50,7 @@ impl Vectors {
 
     fn chunk(ordinal: u32) -> (usize, usize) {
         let ordinal = ordinal as usize;
-        (ordinal / ROWS, ordinal % ROWS)
+        (ordinal / ROWS_PER_CHUNK, ordinal % ROWS_PER_CHUNK)
     }
 
     /// The ordinal has a row.
@@ -70,8 +70,8 @@ impl Vectors {
         let parts = parts(self.dimensions);
         while self.chunks.len() <= chunk {
             self.chunks.push(Arc::new(Chunk {
-                rows: vec![[ZERO << 4 | ZERO; PART]; ROWS * parts],
-                has: vec![false; ROWS],
+                rows: vec![[ZERO_OFFSET << 4 | ZERO_OFFSET; PART_BYTES]; ROWS_PER_CHUNK * parts],
+                has: vec![false; ROWS_PER_CHUNK],
             }));
         }
         Arc::make_mut(&mut self.chunks[chunk]).put(at, row, parts);
@@ -97,7 +97,7 @@ impl Vectors {
         if query.dimensions != self.dimensions || self.dimensions == 0 {
             return;
         }
-        into.reserve(self.chunks.len() * ROWS);
+        into.reserve(self.chunks.len() * ROWS_PER_CHUNK);
         for chunk in &self.chunks {
             products(&chunk.rows, &query.values, |sum| {
                 into.push(value(sum - query.zeros) * query.to_one);
@@ -114,8 +114,8 @@ impl Chunk {
     )]
     fn put(&mut self, at: usize, row: &[i8], parts: usize) {
         let parts = &mut self.rows[at * parts..(at + 1) * parts];
-        for (part, values) in parts.iter_mut().zip(row.chunks(2 * PART)) {
-            let (low, high) = values.split_at(values.len().min(PART));
+        for (part, values) in parts.iter_mut().zip(row.chunks(2 * PART_BYTES)) {
+            let (low, high) = values.split_at(values.len().min(PART_BYTES));
             for (cell, value) in part.iter_mut().zip(low) {
                 *cell = *cell & !15 | half(*value);
             }
@@ -134,8 +134,8 @@ impl Chunk {
     reason = "it is from 0 to 15"
 )]
 fn half(value: i8) -> u8 {
-    let steps = (f32::from(value) / STEP).round();
-    (steps + f32::from(ZERO)).clamp(0.0, 15.0) as u8
+    let steps = (f32::from(value) / QUANTIZATION_FACTOR).round();
+    (steps + f32::from(ZERO_OFFSET)).clamp(0.0, 15.0) as u8
 }
 
 /// A query as a scan reads it.
@@ -172,7 +172,7 @@ impl Query {
         reason = "a cast of a float stays within the range"
     )]
     pub(super) fn new(vector: &[f32], scale: f32) -> Self {
-        let mut values = vec![[[0; PART]; 2]; parts(vector.len())];
+        let mut values = vec![[[0; PART_BYTES]; 2]; parts(vector.len())];
         let max = vector.iter().fold(0.0_f32, |max, v| max.max(v.abs()));
         let to_byte = if max > 0.0 { 127.0 / max } else { 1.0 };
         let places = values.as_flattened_mut().as_flattened_mut();
@@ -183,8 +183,8 @@ impl Query {
         Self {
             dimensions: vector.len(),
             values,
-            zeros: i32::from(ZERO) * sum,
-            to_one: STEP / (to_byte * LENGTH * scale),
+            zeros: i32::from(ZERO_OFFSET) * sum,
+            to_one: QUANTIZATION_FACTOR / (to_byte * LENGTH * scale),
         }
     }
 }
@@ -203,12 +203,14 @@ mod tests {
     /// The product of a row with a query, and how far a scan may be off: by half a step of
     /// each value of the row, and by half a step of each of the query.
     fn wanted(row: &[i8], query: &[f32]) -> (f32, f32) {
-        let (min, max) = (-8.0 * STEP, 7.0 * STEP);
+        let (min, max) = (-8.0 * QUANTIZATION_FACTOR, 7.0 * QUANTIZATION_FACTOR);
         let row = row.iter().map(|value| f32::from(*value).clamp(min, max));
         let products = row.clone().zip(query).map(|(row, query)| row * query);
-        let of_row = query.iter().map(|query| query.abs() * (STEP / 2.0));
+        let of_row = query
+            .iter()
+            .map(|query| query.abs() * (QUANTIZATION_FACTOR / 2.0));
         let max = query.iter().fold(0.0_f32, |max, v| max.max(v.abs()));
-        let of_query = row.map(|row| (row.abs() + STEP / 2.0) * max / 254.0);
+        let of_query = row.map(|row| (row.abs() + QUANTIZATION_FACTOR / 2.0) * max / 254.0);
         (
             products.sum(),
             of_row.sum::<f32>() + of_query.sum::<f32>() + 0.01,

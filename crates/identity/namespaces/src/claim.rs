@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::known::key;
+use crate::namespace_index::key;
 use crate::namespaces::{MAX, NAMESPACES};
 use crate::{FirstPublish, Namespace, Namespaces};
 use model::{Principal, SkillId};

@@ -32,16 +32,16 @@
 
 mod claim;
 mod error;
-mod known;
 mod namespace;
+mod namespace_index;
 mod namespaces;
 mod owners;
-mod sight;
 #[cfg(test)]
 mod tests;
 mod views;
+mod visibility_key;
 
 pub use error::Error;
 pub use namespace::{Change, FirstPublish, Namespace, NamespacesConfig, NewVisibility, Visibility};
 pub use namespaces::Namespaces;
-pub use views::{Seen, Views};
+pub use views::{Views, VisibleSkills};

@@ -8,7 +8,7 @@ use imbl::OrdMap;
 use jiff::Timestamp;
 use tokio::sync::Mutex;
 
-use crate::known::{Known, key};
+use crate::namespace_index::{NamespaceIndex, key};
 use crate::{Change, Error, Namespace, NamespacesConfig, NewVisibility, Visibility};
 use access::{Access, Action, Caller};
 use model::{Principal, SkillId};
@@ -29,7 +29,7 @@ pub struct Namespaces(Arc<Inner>);
 
 struct Inner {
     store: Store,
-    known: ArcSwap<Known>,
+    known: ArcSwap<NamespaceIndex>,
     /// One change at a time.
     writing: Mutex<()>,
 }
@@ -88,7 +88,7 @@ impl Namespaces {
         }
         Ok(Self(Arc::new(Inner {
             store,
-            known: ArcSwap::from_pointee(Known::default().with(config, by_key)),
+            known: ArcSwap::from_pointee(NamespaceIndex::default().with(config, by_key)),
             writing: Mutex::new(()),
         })))
     }
@@ -100,7 +100,7 @@ impl Namespaces {
     }
 
     /// What is said now.
-    pub(crate) fn known(&self) -> Arc<Known> {
+    pub(crate) fn known(&self) -> Arc<NamespaceIndex> {
         self.0.known.load_full()
     }
 
@@ -114,7 +114,7 @@ impl Namespaces {
     #[must_use]
     pub fn list(&self, caller: &Caller, after: &str, size: usize) -> Vec<Arc<Namespace>> {
         let known = self.known();
-        let sight = crate::sight::Sight::of(caller, &known);
+        let sight = crate::visibility_key::VisibilityKey::of(caller, &known);
         let range = (
             std::ops::Bound::Excluded(key(after)),
             std::ops::Bound::Unbounded,

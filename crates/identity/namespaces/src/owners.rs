@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::known::key;
+use crate::namespace_index::key;
 use crate::{FirstPublish, Namespaces};
 use access::{Access, Action, Authorize};
 use model::{Code, Failure, SkillId};

@@ -6,29 +6,29 @@ use std::sync::Arc;
 use quick_cache::sync::Cache;
 
 use crate::Namespaces;
-use crate::known::Levels;
-use crate::sight::{Now, Sight, Then};
+use crate::namespace_index::Levels;
+use crate::visibility_key::{Now, Then, VisibilityKey};
 use access::Access;
 use registry::{Registry, Sees, View};
 use search::SearchIndex;
 
 /// Views that are kept: those of the callers who were there last. One that is gone is made
 /// again, in a time that grows with the skills.
-const KEPT: usize = 256;
+const VIEW_CACHE_CAPACITY: usize = 256;
 
 /// The skills that a caller sees.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct VisibleSkills {
     /// The registry with these alone.
     pub registry: Registry,
     /// The index of these alone.
     pub search: SearchIndex,
 }
 
-struct Kept {
+struct CachedView {
     /// By who saw which namespaces then.
     levels: Arc<Levels>,
-    seen: Seen,
+    seen: VisibleSkills,
 }
 
 /// Gives each caller what it sees. Cheap to clone.
@@ -37,8 +37,8 @@ pub struct Views(Arc<Inner>);
 
 struct Inner {
     namespaces: Namespaces,
-    all: Seen,
-    kept: Cache<Sight, Arc<Kept>>,
+    all: VisibleSkills,
+    kept: Cache<VisibilityKey, Arc<CachedView>>,
 }
 
 impl fmt::Debug for Views {
@@ -53,8 +53,8 @@ impl Views {
     pub fn new(namespaces: Namespaces, registry: Registry, search: SearchIndex) -> Self {
         Self(Arc::new(Inner {
             namespaces,
-            all: Seen { registry, search },
-            kept: Cache::new(KEPT),
+            all: VisibleSkills { registry, search },
+            kept: Cache::new(VIEW_CACHE_CAPACITY),
         }))
     }
 
@@ -66,10 +66,10 @@ impl Views {
 
     /// What a caller sees; none: all skills. The first of those who see the same waits while it
     /// is made, and the others with it.
-    pub async fn seen(&self, access: &Access) -> Option<Seen> {
+    pub async fn seen(&self, access: &Access) -> Option<VisibleSkills> {
         let known = self.0.namespaces.known();
-        let sight = Sight::of(&access.caller, &known)?;
-        let is_fresh = |kept: &Arc<Kept>| Arc::ptr_eq(&kept.levels, &known.levels);
+        let sight = VisibilityKey::of(&access.caller, &known)?;
+        let is_fresh = |kept: &Arc<CachedView>| Arc::ptr_eq(&kept.levels, &known.levels);
         if let Some(kept) = self.0.kept.get(&sight) {
             if is_fresh(&kept) {
                 return Some(kept.seen.clone());
@@ -90,14 +90,14 @@ impl Views {
         Some(kept.seen.clone())
     }
 
-    async fn make(&self, sight: &Sight, levels: &Arc<Levels>) -> Arc<Kept> {
+    async fn make(&self, sight: &VisibilityKey, levels: &Arc<Levels>) -> Arc<CachedView> {
         let then = Then {
             sight: sight.clone(),
             levels: Arc::clone(levels),
         };
         let view = Arc::new(View::new(Arc::new(then)));
         let registry = self.0.all.registry.with_view(view);
-        let seen = Seen {
+        let seen = VisibleSkills {
             search: self.0.all.search.with_view(&registry),
             registry,
         };
@@ -106,7 +106,7 @@ impl Views {
         if let Err(error) = tokio::task::spawn_blocking(move || first.catalog()).await {
             tracing::error!(%error, "what a caller sees was not looked at beforehand");
         }
-        Arc::new(Kept {
+        Arc::new(CachedView {
             levels: Arc::clone(levels),
             seen,
         })

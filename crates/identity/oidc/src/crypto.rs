@@ -28,7 +28,7 @@ fn unsupported() -> Error {
     ErrorKind::UnsupportedAlgorithm.into()
 }
 
-enum How {
+enum KeyMaterial {
     Rsa {
         by: &'static by_ring::RsaParameters,
         n: Vec<u8>,
@@ -42,7 +42,7 @@ enum How {
 
 struct ByRing {
     algorithm: Algorithm,
-    how: How,
+    how: KeyMaterial,
 }
 
 fn verifier(algorithm: Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
@@ -66,12 +66,12 @@ fn verifier(algorithm: Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifi
         _ => None,
     };
     let how = match (rsa, point, key.kind()) {
-        (Some(by), _, DecodingKeyKind::RsaModulusExponent { n, e }) => How::Rsa {
+        (Some(by), _, DecodingKeyKind::RsaModulusExponent { n, e }) => KeyMaterial::Rsa {
             by,
             n: n.clone(),
             e: e.clone(),
         },
-        (_, Some(by), DecodingKeyKind::SecretOrDer(key)) => How::Point {
+        (_, Some(by), DecodingKeyKind::SecretOrDer(key)) => KeyMaterial::Point {
             by,
             key: key.clone(),
         },
@@ -83,10 +83,10 @@ fn verifier(algorithm: Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifi
 impl Verifier<Vec<u8>> for ByRing {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
         let verified = match &self.how {
-            How::Rsa { by, n, e } => {
+            KeyMaterial::Rsa { by, n, e } => {
                 by_ring::RsaPublicKeyComponents { n, e }.verify(by, message, signature)
             }
-            How::Point { by, key } => {
+            KeyMaterial::Point { by, key } => {
                 by_ring::UnparsedPublicKey::new(*by, key).verify(message, signature)
             }
         };

@@ -14,14 +14,14 @@ use crate::config::{IssuerConfig, IssuerUrl, is_safe};
 const MAX_METADATA: usize = 64 * 1024;
 const MAX_KEYS: usize = 512 * 1024;
 /// How long a fetch takes at most, both of its requests together.
-pub(crate) const FETCH_TIME: Duration = Duration::from_secs(10);
+pub(crate) const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why there are no keys. What stands in it is for the operator's log.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error(transparent)]
     Client(#[from] egress::Error),
-    #[error("it took longer than {} seconds", FETCH_TIME.as_secs())]
+    #[error("it took longer than {} seconds", FETCH_TIMEOUT.as_secs())]
     Late,
     #[error("{0} was answered with {1}")]
     Status(&'static str, StatusCode),
@@ -48,9 +48,9 @@ struct Metadata {
 /// A client that calls an issuer, and follows no redirect.
 pub(crate) fn client(config: &IssuerConfig) -> Result<Client, ConfigError> {
     let timeouts = Timeouts {
-        connect: FETCH_TIME / 2,
-        silence: FETCH_TIME / 2,
-        total: FETCH_TIME,
+        connect: FETCH_TIMEOUT / 2,
+        silence: FETCH_TIMEOUT / 2,
+        total: FETCH_TIMEOUT,
     };
     let client = Client::new(config.allow_networks.0.clone(), timeouts, 0);
     client.map_err(|error| ConfigError::Client(error.to_string()))
@@ -72,7 +72,7 @@ pub(crate) async fn keys(client: &Client, issuer: &IssuerUrl) -> Result<Vec<u8>,
         let place = place.ok_or(FetchError::KeysAddress)?;
         get(client, &place, "its keys", MAX_KEYS).await
     };
-    match tokio::time::timeout(FETCH_TIME, fetch).await {
+    match tokio::time::timeout(FETCH_TIMEOUT, fetch).await {
         Ok(fetched) => fetched,
         Err(_late) => Err(FetchError::Late),
     }

@@ -15,15 +15,15 @@ use crate::fetch::{self, FetchError};
 use crate::keys::Keys;
 
 /// How often keys are fetched that nobody asks for.
-pub(crate) const REFRESH: Duration = Duration::from_secs(15 * 60);
+pub(crate) const KEY_REFRESH_INTERVAL: Duration = Duration::from_secs(15 * 60);
 /// How soon after a fetch that failed the next begins.
-pub(crate) const RETRY: Duration = Duration::from_secs(30);
+pub(crate) const KEY_RETRY_DELAY: Duration = Duration::from_secs(30);
 /// How soon after a fetch the next begins where a token names a key that is not known.
 pub(crate) const MIN_PAUSE: Duration = Duration::from_secs(10);
 /// How long keys are good for that cannot be fetched again.
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a call waits for keys.
-pub(crate) const WAIT: Duration = Duration::from_secs(3);
+pub(crate) const KEY_WAIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Where the fetching is.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +93,7 @@ impl Issuer {
         Some(async move {
             let brought = fetches.wait_for(|now| now.done > done);
             // Whatever comes of it: the call is then judged by what is known.
-            let _judged = tokio::time::timeout(WAIT, brought).await;
+            let _judged = tokio::time::timeout(KEY_WAIT_TIMEOUT, brought).await;
         })
     }
 
@@ -126,7 +126,11 @@ impl Issuer {
             });
             self.tell(&fetched, failing);
             failing = fetched.is_err();
-            let pause = if failing { RETRY } else { REFRESH };
+            let pause = if failing {
+                KEY_RETRY_DELAY
+            } else {
+                KEY_REFRESH_INTERVAL
+            };
             let next = self.fetches.borrow().next;
             let waited = async {
                 tokio::select! {

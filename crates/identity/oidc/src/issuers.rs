@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 use crate::claims::{is_for, principal, rights, valid_until};
 use crate::config::{IssuerConfig, PublicUrl, ScopeUse, check};
 use crate::issuer::Issuer;
-use crate::verify::{Shown, is_jwt, peek, verified};
+use crate::verify::{UnverifiedToken, is_jwt, peek, verified};
 use crate::{ConfigError, ProtectedResource, Refused, crypto};
 use access::Caller;
 use model::Digest;
 
 /// Verified tokens that are remembered.
-const REMEMBERED: usize = 10_000;
+const TOKEN_CACHE_CAPACITY: usize = 10_000;
 
 /// What has the form of a JWT, and may be one of an issuer's.
 pub struct Jwt {
@@ -201,7 +201,7 @@ impl Inner {
         };
         Ok(Self {
             issuers: issuers?,
-            remembered: Cache::new(REMEMBERED),
+            remembered: Cache::new(TOKEN_CACHE_CAPACITY),
             resource: Arc::new(resource),
         })
     }
@@ -250,7 +250,7 @@ impl Inner {
         Ok(caller)
     }
 
-    fn issuer(&self, shown: &Shown) -> Option<&Arc<Issuer>> {
+    fn issuer(&self, shown: &UnverifiedToken) -> Option<&Arc<Issuer>> {
         let mut issuers = self.issuers.iter();
         issuers.find(|issuer| issuer.config.issuer.text == shown.issuer)
     }

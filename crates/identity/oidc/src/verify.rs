@@ -15,7 +15,7 @@ pub(crate) const MAX_TOKEN: usize = 12 * 1024;
 const TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
 
 /// What a token says of itself, before anybody has checked it.
-pub(crate) struct Shown {
+pub(crate) struct UnverifiedToken {
     pub(crate) issuer: String,
     pub(crate) kid: Option<String>,
     pub(crate) algorithm: Algorithm,
@@ -35,7 +35,7 @@ pub(crate) fn is_jwt(text: &str) -> bool {
 ///
 /// # Errors
 /// It cannot be read, or not be accepted, whoever signed it.
-pub(crate) fn peek(token: &str) -> Result<Shown, Refused> {
+pub(crate) fn peek(token: &str) -> Result<UnverifiedToken, Refused> {
     if token.len() > MAX_TOKEN {
         return Err(Refused::TooLong(MAX_TOKEN));
     }
@@ -61,7 +61,7 @@ pub(crate) fn peek(token: &str) -> Result<Shown, Refused> {
         return Err(Refused::Key);
     }
     let Peek { iss } = insecure_decode_claims(token).map_err(|_| Refused::Form)?;
-    Ok(Shown {
+    Ok(UnverifiedToken {
         issuer: iss,
         kid,
         algorithm: alg,
@@ -74,7 +74,7 @@ pub(crate) fn peek(token: &str) -> Result<Shown, Refused> {
 /// None has.
 pub(crate) fn verified<'a>(
     token: &str,
-    shown: &Shown,
+    shown: &UnverifiedToken,
     keys: &'a Keys,
 ) -> Result<(Claims, &'a Key), Refused> {
     let mut refused = Refused::Key;

@@ -11,7 +11,7 @@ const SENTENCE: &str = "This port speaks TLS: write https:// in the address of t
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";
 /// What is read of a client that goes on after its answer, and for how long.
 const MAX_REST: u64 = 64 * 1024;
-const REST: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Answers in the version of HTTP that the client speaks, if it speaks any.
 pub(crate) async fn answer(mut stream: TcpStream) -> io::Result<()> {
@@ -36,7 +36,7 @@ pub(crate) async fn drain(mut stream: TcpStream) -> io::Result<()> {
     let mut unread = stream.take(MAX_REST);
     let unread = tokio::io::copy(&mut unread, &mut rest);
     // Whether it goes on or not, the connection is over.
-    let _ended = tokio::time::timeout(REST, unread).await;
+    let _ended = tokio::time::timeout(DRAIN_TIMEOUT, unread).await;
     Ok(())
 }
 

@@ -68,7 +68,7 @@ impl ClientCertificate {
             };
             tokio::select! {
                 // Looked at again then: a clock may have been set.
-                () = tokio::time::sleep(left.min(HOUR).max(LEAST)) => {}
+                () = tokio::time::sleep(left.min(MAX_RELOAD_DELAY).max(MIN_RELOAD_DELAY)) => {}
                 changed = self.authorities.changed() => {
                     if changed.is_err() || !self.is_trusted() {
                         return;
@@ -89,8 +89,8 @@ impl ClientCertificate {
     }
 }
 
-const HOUR: Duration = Duration::from_secs(3600);
-const LEAST: Duration = Duration::from_millis(1);
+const MAX_RELOAD_DELAY: Duration = Duration::from_secs(3600);
+const MIN_RELOAD_DELAY: Duration = Duration::from_millis(1);
 
 /// What a certificate calls its owner. None: its names cannot be read.
 pub(crate) fn names(certificate: &X509Certificate<'_>) -> Option<CertificateNames> {

@@ -67,7 +67,7 @@ const CLIENT_CERTIFICATES: &str = "tls.client_certificates";
 
 /// Where the files are.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
+pub(crate) struct TlsFiles {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
     pub(crate) client_ca: Option<PathBuf>,
@@ -91,7 +91,7 @@ impl TlsConfig {
     ///
     /// # Errors
     /// A setting is missing that another one needs.
-    pub(crate) fn places(&self) -> Result<Places, Mistake> {
+    pub(crate) fn places(&self) -> Result<TlsFiles, Mistake> {
         let certificate = self.certificate.clone().ok_or_else(|| {
             let needs = "TLS needs the server's certificate: name its file, in PEM";
             Mistake::new(CERTIFICATE, needs)
@@ -113,7 +113,7 @@ impl TlsConfig {
                     "clients' certificates need the authorities that sign them: name their file, in PEM",
                 ))
             }
-            (asked, client_ca) => Ok(Places {
+            (asked, client_ca) => Ok(TlsFiles {
                 certificate,
                 key,
                 client_ca: client_ca.clone(),

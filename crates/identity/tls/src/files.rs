@@ -7,7 +7,7 @@ use std::path::Path;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::config::{CERTIFICATE, CLIENT_CA, KEY, Mistake, Places};
+use crate::config::{CERTIFICATE, CLIENT_CA, KEY, Mistake, TlsFiles};
 use model::Digest;
 
 /// Bytes of a file.
@@ -28,7 +28,7 @@ pub(crate) struct Contents {
 
 impl Contents {
     /// Reads the files. Blocks.
-    pub(crate) fn read(places: &Places) -> Result<Self, Mistake> {
+    pub(crate) fn read(places: &TlsFiles) -> Result<Self, Mistake> {
         let certificate = read(CERTIFICATE, &places.certificate)?;
         let key = read(KEY, &places.key)?;
         let client_ca = places.client_ca.as_deref();
@@ -49,7 +49,7 @@ impl Contents {
     }
 
     /// The server's certificate, and those up to its authority.
-    pub(crate) fn chain(&self, places: &Places) -> Result<Vec<CertificateDer<'static>>, Mistake> {
+    pub(crate) fn chain(&self, places: &TlsFiles) -> Result<Vec<CertificateDer<'static>>, Mistake> {
         let chain = certificates(CERTIFICATE, &places.certificate, &self.certificate)?;
         if chain.len() > MAX_CHAIN {
             let (shown, found) = (places.certificate.display(), chain.len());
@@ -64,7 +64,7 @@ impl Contents {
     /// The authorities of clients.
     pub(crate) fn authorities(
         &self,
-        places: &Places,
+        places: &TlsFiles,
     ) -> Result<Option<Vec<CertificateDer<'static>>>, Mistake> {
         let (Some(path), Some(bytes)) = (&places.client_ca, &self.client_ca) else {
             return Ok(None);
@@ -73,7 +73,7 @@ impl Contents {
     }
 
     /// The key of the certificate.
-    pub(crate) fn key(&self, places: &Places) -> Result<PrivateKeyDer<'static>, Mistake> {
+    pub(crate) fn key(&self, places: &TlsFiles) -> Result<PrivateKeyDer<'static>, Mistake> {
         PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| {
             let path = places.key.display();
             let is_encrypted = String::from_utf8_lossy(&self.key).contains("ENCRYPTED");

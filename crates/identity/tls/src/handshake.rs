@@ -12,7 +12,7 @@ use crate::server::Tls;
 use crate::{ClientCertificate, cleartext};
 
 /// What the first byte of a handshake is (RFC 8446, 5.1).
-const HANDSHAKE: u8 = 0x16;
+const HANDSHAKE_TAG: u8 = 0x16;
 
 /// A connection with TLS.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Tls {
 
     async fn handshake(&self, stream: TcpStream) -> Result<Secured, HandshakeError> {
         let mut first = [0];
-        if stream.peek(&mut first).await? == 1 && first != [HANDSHAKE] {
+        if stream.peek(&mut first).await? == 1 && first != [HANDSHAKE_TAG] {
             cleartext::answer(stream).await?;
             return Err(HandshakeError::Cleartext);
         }

@@ -43,4 +43,4 @@ pub use client::ClientCertificate;
 pub use config::{ClientCertificates, Mistake, TlsConfig};
 pub use handshake::{HandshakeError, Secured};
 pub use report::Report;
-pub use server::{Look, Tls};
+pub use server::{ReloadOutcome, Tls};

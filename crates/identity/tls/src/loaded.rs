@@ -11,12 +11,12 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, ServerConfig};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use crate::config::{CERTIFICATE, CLIENT_CA, KEY, Mistake, Places};
+use crate::config::{CERTIFICATE, CLIENT_CA, KEY, Mistake, TlsFiles};
 use crate::files::Contents;
 use model::Digest;
 
 /// Sessions that clients may resume.
-const SESSIONS: usize = 1024;
+const SESSION_CACHE_CAPACITY: usize = 1024;
 /// By ALPN, in the order in which the server likes them.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
@@ -33,7 +33,7 @@ pub(crate) struct Loaded {
 
 impl Loaded {
     /// Makes one of what is in the files.
-    pub(crate) fn new(contents: &Contents, places: &Places) -> Result<Self, Mistake> {
+    pub(crate) fn new(contents: &Contents, places: &TlsFiles) -> Result<Self, Mistake> {
         let provider = Arc::new(ring::default_provider());
         let (chain, key) = (contents.chain(places)?, contents.key(places)?);
         let first = chain.first().map(AsRef::as_ref).unwrap_or_default();
@@ -58,7 +58,7 @@ impl Loaded {
             .with_single_cert(chain, key)
             .map_err(|error| unusable(&error, places))?;
         config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
-        config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
+        config.session_storage = ServerSessionMemoryCache::new(SESSION_CACHE_CAPACITY);
         config.send_tls13_tickets = 1;
         Ok(Self {
             config: Arc::new(config),
@@ -72,7 +72,7 @@ impl Loaded {
 
 fn verifier(
     authorities: Vec<CertificateDer<'static>>,
-    places: &Places,
+    places: &TlsFiles,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, Mistake> {
     let mistake = |error: &dyn std::fmt::Display| {
@@ -95,7 +95,7 @@ fn verifier(
 }
 
 /// Why a certificate and a key make no pair.
-fn unusable(error: &Error, places: &Places) -> Mistake {
+fn unusable(error: &Error, places: &TlsFiles) -> Mistake {
     let (certificate, key) = (places.certificate.display(), places.key.display());
     match error {
         Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => Mistake::new(

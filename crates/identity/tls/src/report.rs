@@ -6,8 +6,8 @@ use crate::{Mistake, Tls, TlsConfig};
 
 /// Days before its end from which on a certificate should be renewed: the usual ones have 90
 /// days or less, and are renewed when a third is left.
-const SOON: i64 = 21;
-const DAY: i64 = 24 * 3600;
+const RENEWAL_DAYS: i64 = 21;
+const SECONDS_PER_DAY: i64 = 24 * 3600;
 
 /// How the files of TLS are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +29,8 @@ impl TlsConfig {
         }
         let tls = Tls::load(self)?;
         let (end, mut warnings) = (tls.not_after(), tls.warnings(now));
-        let days = (end.as_second() - now.as_second()).div_euclid(DAY);
-        let is_urgent = days < SOON || !warnings.is_empty();
+        let days = (end.as_second() - now.as_second()).div_euclid(SECONDS_PER_DAY);
+        let is_urgent = days < RENEWAL_DAYS || !warnings.is_empty();
         if end > now {
             let said = format!("the certificate ends at {end}, in {days} days");
             warnings.insert(0, said);

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{CERTIFICATE, Mistake, Places, TlsConfig};
+use crate::config::{CERTIFICATE, Mistake, TlsConfig, TlsFiles};
 use crate::files::{Contents, is_open_to_others};
 use crate::loaded::Loaded;
 use model::{Clock as _, Digest, SystemClock};
@@ -23,17 +23,17 @@ const INTERVAL: Duration = Duration::from_secs(2);
 pub struct Tls(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    places: Places,
+    places: TlsFiles,
     loaded: ArcSwap<Loaded>,
     /// Counts the changes of the authorities of clients.
     authorities: watch::Sender<u64>,
-    seen: Mutex<Seen>,
+    seen: Mutex<ReloadState>,
     failed_handshakes: AtomicU64,
 }
 
 /// What the last looks have seen.
 #[derive(Default)]
-struct Seen {
+struct ReloadState {
     /// What is not loaded yet: the digest of the files, or why they cannot be read.
     pending: Option<Result<Digest, Mistake>>,
     /// It was tried.
@@ -44,7 +44,7 @@ struct Seen {
 
 /// What a look at the files has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Look {
+pub enum ReloadOutcome {
     /// They are what is loaded.
     Same,
     /// They are something else, which the next look has to confirm.
@@ -76,7 +76,7 @@ impl Inner {
         self.failed_handshakes.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+    fn seen(&self) -> std::sync::MutexGuard<'_, ReloadState> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -100,7 +100,7 @@ impl Inner {
     }
 }
 
-fn ended(loaded: &Loaded, places: &Places) -> Mistake {
+fn ended(loaded: &Loaded, places: &TlsFiles) -> Mistake {
     let (shown, at) = (places.certificate.display(), loaded.not_after);
     Mistake::new(
         CERTIFICATE,
@@ -190,7 +190,7 @@ impl Tls {
     }
 
     /// Looks at the files, and loads them where they have changed. Blocks.
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> ReloadOutcome {
         let read = Contents::read(&self.0.places);
         let found = match &read {
             Ok(contents) => Ok(contents.digest),
@@ -201,28 +201,28 @@ impl Tls {
             if seen.failing.is_some() {
                 tracing::info!("the files of TLS are again those that are in use");
             }
-            *seen = Seen::default();
-            return Look::Same;
+            *seen = ReloadState::default();
+            return ReloadOutcome::Same;
         }
         if seen.pending.as_ref() != Some(&found) {
             (seen.pending, seen.is_judged) = (Some(found), false);
-            return Look::Unsettled;
+            return ReloadOutcome::Unsettled;
         }
         if let (true, Some(known)) = (seen.is_judged, &seen.failing) {
             // It was told.
-            return Look::Kept(known.clone());
+            return ReloadOutcome::Kept(known.clone());
         }
         seen.is_judged = true;
         match read.and_then(|contents| self.0.replace(&contents)) {
             Ok(()) => {
-                *seen = Seen::default();
+                *seen = ReloadState::default();
                 tracing::info!(not_after = %self.not_after(), "the files of TLS were loaded anew");
-                Look::Replaced
+                ReloadOutcome::Replaced
             }
             Err(mistake) => {
                 tracing::error!("{mistake}; TLS goes on with what was loaded before");
                 seen.failing = Some(mistake.clone());
-                Look::Kept(mistake)
+                ReloadOutcome::Kept(mistake)
             }
         }
     }

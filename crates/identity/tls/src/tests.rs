@@ -25,7 +25,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::{ClientCertificates, HandshakeError, Look, Secured, Tls, TlsConfig};
+use crate::{ClientCertificates, HandshakeError, ReloadOutcome, Secured, Tls, TlsConfig};
 
 const LIMIT: Duration = Duration::from_secs(30);
 const SECOND: Duration = Duration::from_secs(1);
@@ -185,6 +185,6 @@ async fn handshake(
 }
 
 /// The same twice, so that it is taken.
-fn look(tls: &Tls) -> (Look, Look) {
+fn look(tls: &Tls) -> (ReloadOutcome, ReloadOutcome) {
     (tls.look(), tls.look())
 }

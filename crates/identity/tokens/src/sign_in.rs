@@ -175,7 +175,7 @@ impl std::fmt::Debug for SignIn {
 }
 
 /// What a request shows to sign in, read once for all that is asked of it.
-pub struct Shown(Credential);
+pub struct PresentedCredential(Credential);
 
 enum Credential {
     /// Nothing.
@@ -186,14 +186,15 @@ enum Credential {
     Other(Option<Secret>),
 }
 
-impl std::fmt::Debug for Shown {
+impl std::fmt::Debug for PresentedCredential {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shown").finish_non_exhaustive()
+        f.debug_struct("PresentedCredential")
+            .finish_non_exhaustive()
     }
 }
 
 /// What ends with a token, as a failure that says why.
-pub type Ended = Pin<Box<dyn Future<Output = Failure> + Send>>;
+pub type TokenExpiry = Pin<Box<dyn Future<Output = Failure> + Send>>;
 
 impl SignIn {
     /// Of a server with these settings.
@@ -259,22 +260,22 @@ impl SignIn {
 
     /// What a request shows to sign in.
     #[must_use]
-    pub fn shown(&self, headers: &HeaderMap) -> Shown {
+    pub fn shown(&self, headers: &HeaderMap) -> PresentedCredential {
         let Some(value) = headers.get(AUTHORIZATION) else {
-            return Shown(Credential::None);
+            return PresentedCredential(Credential::None);
         };
         let token = bearer(value);
         let credential = match token.and_then(|token| self.issuers.jwt(token)) {
             Some(jwt) => Credential::Jwt(jwt),
             None => Credential::Other(token.and_then(Secret::parse)),
         };
-        Shown(credential)
+        PresentedCredential(credential)
     }
 
     /// What to wait for before it is known who shows this: keys of the issuer of its token, for
     /// some seconds. None: it can be known now.
     #[must_use]
-    pub fn waiting(&self, shown: &Shown) -> Option<Waiting> {
+    pub fn waiting(&self, shown: &PresentedCredential) -> Option<Waiting> {
         match &shown.0 {
             Credential::Jwt(jwt) => self.issuers.waiting(jwt),
             Credential::None | Credential::Other(_) => None,
@@ -343,7 +344,11 @@ impl SignIn {
     ///
     /// # Errors
     /// It shows what is not accepted.
-    pub fn recognize(&self, shown: &Shown, is_worker: bool) -> Result<Access, Failure> {
+    pub fn recognize(
+        &self,
+        shown: &PresentedCredential,
+        is_worker: bool,
+    ) -> Result<Access, Failure> {
         let Some(tokens) = &self.tokens else {
             return self.without_token();
         };
@@ -391,7 +396,7 @@ impl SignIn {
     /// When what a caller began ends, before it is done. None: its caller has neither token nor
     /// certificate.
     #[must_use]
-    pub fn ended(&self, access: &Access) -> Option<Ended> {
+    pub fn ended(&self, access: &Access) -> Option<TokenExpiry> {
         let caller = &access.caller;
         if !access.signs_in || caller.is_anonymous() {
             return None;

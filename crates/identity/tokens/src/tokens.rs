@@ -22,7 +22,7 @@ const TOKENS: Table<str, Token> = Table::new(TableId::Tokens);
 pub(crate) const MAX_TOKENS: usize = 10_000;
 /// Characters of a name.
 const MAX_NAME: usize = 64;
-const MINUTE: i64 = 60;
+const SECONDS_PER_MINUTE: i64 = 60;
 
 /// A token, without its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,12 +95,12 @@ impl Entry {
 
 /// Persistent maps: a copy with one token more shares the rest.
 #[derive(Default, Clone)]
-struct Known {
+struct TokenIndex {
     by_name: OrdMap<String, Arc<Entry>>,
     by_digest: HashMap<Digest, Arc<Entry>>,
 }
 
-impl Known {
+impl TokenIndex {
     fn add(&mut self, entry: Arc<Entry>) {
         self.by_digest
             .insert(entry.token.digest, Arc::clone(&entry));
@@ -114,7 +114,7 @@ pub struct Tokens(Arc<Inner>);
 
 struct Inner {
     store: Store,
-    known: ArcSwap<Known>,
+    known: ArcSwap<TokenIndex>,
     /// One write at a time, so that a use that is written down brings no revoked token back.
     writing: Mutex<()>,
 }
@@ -142,7 +142,7 @@ impl Tokens {
     /// # Errors
     /// A record is damaged, or the store cannot be read.
     pub fn open(store: Store) -> Result<Self, Error> {
-        let mut known = Known::default();
+        let mut known = TokenIndex::default();
         for entry in store.scan(&TOKENS, b"") {
             known.add(Entry::new(entry?.1.value));
         }
@@ -168,7 +168,7 @@ impl Tokens {
         }
         // To the minute, so that a busy token is written down once a minute and not with every
         // call.
-        let minute = now.as_second() / MINUTE * MINUTE;
+        let minute = now.as_second() / SECONDS_PER_MINUTE * SECONDS_PER_MINUTE;
         // Most calls find it written, and leave the line of the cache to other processors.
         if entry.used.load(Ordering::Relaxed) < minute {
             entry.used.store(minute, Ordering::Relaxed);
@@ -285,8 +285,8 @@ impl Tokens {
     }
 
     /// Whoever holds `writing` is the only one to change what is known.
-    fn change(&self, change: impl FnOnce(&mut Known)) {
-        let mut known = Known::clone(&self.0.known.load());
+    fn change(&self, change: impl FnOnce(&mut TokenIndex)) {
+        let mut known = TokenIndex::clone(&self.0.known.load());
         change(&mut known);
         self.0.known.store(Arc::new(known));
     }

@@ -9,22 +9,22 @@ use crate::grading::{AdviceKind, Case};
 use crate::{CaseResult, Exercise, Feedback, Graded, Solution, Verdict};
 
 /// Things to look at that are told at once.
-const SUGGESTIONS: usize = 5;
+const MAX_SUGGESTIONS: usize = 5;
 
 /// What came of a case.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Found {
+pub(crate) enum CaseOutcome {
     /// What was expected.
     Right,
     /// Something else.
-    Wrong(Told),
+    Wrong(WrongCase),
     /// Nothing: it was ended, for want of time or memory.
     Stopped(Halt),
 }
 
 /// What can be told of a wrong case, if it may be.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Told {
+pub(crate) struct WrongCase {
     pub(crate) expected: Option<String>,
     pub(crate) actual: Option<String>,
     /// What went wrong, or what helps to see it.
@@ -37,7 +37,7 @@ pub(crate) struct Told {
     pub(crate) said: Option<String>,
 }
 
-impl Told {
+impl WrongCase {
     /// Nothing came but an error.
     pub(crate) fn error(error: impl Into<String>, plain: &'static str) -> Self {
         Self {
@@ -94,17 +94,17 @@ pub(crate) fn of<T>(
     exercise: &Exercise,
     solution: &Solution,
     cases: &[Case<T>],
-    found: &[Found],
+    found: &[CaseOutcome],
 ) -> Graded {
     if found.len() != cases.len() || cases.is_empty() {
         return stuck(&Stuck("Not every test could be run".to_owned()));
     }
     let halts = found.iter().filter_map(|found| match found {
-        Found::Stopped(halt) => Some(*halt),
+        CaseOutcome::Stopped(halt) => Some(*halt),
         _ => None,
     });
     let halts: Vec<Halt> = halts.collect();
-    let passes = found.iter().all(|found| *found == Found::Right);
+    let passes = found.iter().all(|found| *found == CaseOutcome::Right);
     let verdict = if passes {
         Verdict::Pass
     } else if halts.len() == found.len() || halts.contains(&Halt::Forbidden) {
@@ -113,13 +113,13 @@ pub(crate) fn of<T>(
         Verdict::Fail
     };
     let pairs = || cases.iter().zip(found);
-    let weight = |of: &dyn Fn(&Found) -> bool| -> f64 {
+    let weight = |of: &dyn Fn(&CaseOutcome) -> bool| -> f64 {
         let pairs = pairs().filter(|(_, found)| of(found));
         pairs.fold(0.0, |sum, (case, _)| sum + case.weight)
     };
     let score = match verdict {
         Verdict::Pass => 1.0,
-        Verdict::Fail => weight(&|found| *found == Found::Right) / weight(&|_| true),
+        Verdict::Fail => weight(&|found| *found == CaseOutcome::Right) / weight(&|_| true),
         Verdict::Error | Verdict::Pending => 0.0,
     };
     let mut feedback = advised(exercise, solution, verdict);
@@ -141,7 +141,7 @@ pub(crate) fn of<T>(
     };
     let mut suggestions: Vec<String> = Vec::new();
     suggestions.extend(halts.iter().map(|halt| halt.look_at().to_owned()));
-    let wrong: Vec<_> = pairs().filter(|(_, f)| **f != Found::Right).collect();
+    let wrong: Vec<_> = pairs().filter(|(_, f)| **f != CaseOutcome::Right).collect();
     if only_error(cases, &wrong).is_some() {
         let seen = cases.iter().position(|case| !case.hidden);
         once(&mut feedback, seen);
@@ -174,15 +174,15 @@ fn once(feedback: &mut Feedback, seen: Option<usize>) {
 fn first_ones(texts: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for text in texts {
-        if kept.len() < SUGGESTIONS && !kept.contains(&text) {
+        if kept.len() < MAX_SUGGESTIONS && !kept.contains(&text) {
             kept.push(text);
         }
     }
     kept
 }
 
-fn result<T>(case: &Case<T>, found: &Found) -> CaseResult {
-    let passed = *found == Found::Right;
+fn result<T>(case: &Case<T>, found: &CaseOutcome) -> CaseResult {
+    let passed = *found == CaseOutcome::Right;
     let mut result = CaseResult {
         name: case.description.clone(),
         passed,
@@ -192,12 +192,12 @@ fn result<T>(case: &Case<T>, found: &Found) -> CaseResult {
         look_at: case.look_at.clone().filter(|_| !passed),
     };
     match found {
-        Found::Right => {}
-        Found::Stopped(halt) => result.error = Some(halt.words().to_owned()),
-        Found::Wrong(told) if case.hidden => {
+        CaseOutcome::Right => {}
+        CaseOutcome::Stopped(halt) => result.error = Some(halt.words().to_owned()),
+        CaseOutcome::Wrong(told) if case.hidden => {
             result.error = told.plain.map(str::to_owned);
         }
-        Found::Wrong(told) => {
+        CaseOutcome::Wrong(told) => {
             result.expected.clone_from(&told.expected);
             result.actual.clone_from(&told.actual);
             result.error.clone_from(&told.error);
@@ -217,8 +217,11 @@ fn passed<T>(cases: &[Case<T>]) -> String {
     }
 }
 
-fn failed<T>(cases: &[Case<T>], found: &[Found]) -> String {
-    let right = found.iter().filter(|found| **found == Found::Right).count();
+fn failed<T>(cases: &[Case<T>], found: &[CaseOutcome]) -> String {
+    let right = found
+        .iter()
+        .filter(|found| **found == CaseOutcome::Right)
+        .count();
     let counted = match (right, cases.len()) {
         (0, 1) => String::new(),
         (0, all) => format!("None of {all} tests passes yet. "),
@@ -227,7 +230,9 @@ fn failed<T>(cases: &[Case<T>], found: &[Found]) -> String {
     };
     // What may be seen helps more than what may not.
     let wrong = cases.iter().zip(found);
-    let wrong: Vec<_> = wrong.filter(|(_, found)| **found != Found::Right).collect();
+    let wrong: Vec<_> = wrong
+        .filter(|(_, found)| **found != CaseOutcome::Right)
+        .collect();
     if let Some(error) = only_error(cases, &wrong) {
         return format!("{counted}All end with the same error: {error}.");
     }
@@ -237,37 +242,39 @@ fn failed<T>(cases: &[Case<T>], found: &[Found]) -> String {
     };
     let first = if wrong.len() == 1 { "" } else { "first " };
     let what = match found {
-        Found::Stopped(halt) => format!(": {}", lower(halt.words())),
-        Found::Wrong(_) if case.hidden && cases.iter().all(|case| case.hidden) => {
+        CaseOutcome::Stopped(halt) => format!(": {}", lower(halt.words())),
+        CaseOutcome::Wrong(_) if case.hidden && cases.iter().all(|case| case.hidden) => {
             return format!("{counted}That is not it yet.");
         }
-        Found::Wrong(_) if case.hidden => {
+        CaseOutcome::Wrong(_) if case.hidden => {
             ", which is hidden: what you saw works, and something that you did not see does not"
                 .to_owned()
         }
-        Found::Wrong(Told {
+        CaseOutcome::Wrong(WrongCase {
             said: Some(said), ..
         }) => format!(": {said}"),
-        Found::Wrong(told) => match (&told.expected, &told.actual, &told.error) {
+        CaseOutcome::Wrong(told) => match (&told.expected, &told.actual, &told.error) {
             (Some(expected), Some(actual), _) if is_short(expected) && is_short(actual) => {
                 format!(": it gave {actual}, and {expected} was expected")
             }
             (_, None, Some(error)) if is_short(error) => format!(": {error}"),
             _ => String::new(),
         },
-        Found::Right => String::new(),
+        CaseOutcome::Right => String::new(),
     };
     format!("{counted}Look {first}at \"{}\"{what}.", case.description)
 }
 
 /// The error that every case ends with that may be seen, where nothing is right.
-fn only_error<'a, T>(cases: &[Case<T>], wrong: &[(&Case<T>, &'a Found)]) -> Option<&'a str> {
+fn only_error<'a, T>(cases: &[Case<T>], wrong: &[(&Case<T>, &'a CaseOutcome)]) -> Option<&'a str> {
     if wrong.len() < 2 || wrong.len() < cases.len() {
         return None;
     }
     let seen = wrong.iter().filter(|(case, _)| !case.hidden);
     let mut errors = seen.map(|(_, found)| match found {
-        Found::Wrong(told) if told.actual.is_none() && !told.is_of_case => told.error.as_deref(),
+        CaseOutcome::Wrong(told) if told.actual.is_none() && !told.is_of_case => {
+            told.error.as_deref()
+        }
         _ => None,
     });
     let first = errors.next()??;

@@ -5,6 +5,7 @@
 //! costs the learner nothing.
 
 mod config;
+mod grading_queues;
 mod javascript;
 mod output;
 mod pattern;
@@ -12,15 +13,14 @@ mod question;
 mod ranking;
 mod skill;
 mod sql;
-mod turns;
 mod worker;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use self::turns::Turns;
-use crate::feedback::{self, Found, Halt, Stuck, Told};
+use self::grading_queues::GradingQueues;
+use crate::feedback::{self, CaseOutcome, Halt, Stuck, WrongCase};
 use crate::grading::Validation;
 use crate::{Exercise, Graded, Solution, limits, render};
 use executor::{Executor, Kind, Stop};
@@ -28,7 +28,7 @@ use model::Problem;
 use sandbox::{Job, Limits, Outcome, Program, Sandbox, Stopped};
 use serde_json::Value;
 
-pub use turns::{Busy, Turn};
+pub use grading_queues::{Busy, Turn};
 pub use worker::Worker;
 
 /// Reads configs of the server, for exercises that are about them.
@@ -49,7 +49,7 @@ pub struct Graders {
     /// Where solutions are judged that nothing is run for.
     pub executor: Executor,
     /// Who is graded now, and who waits.
-    turns: Turns,
+    turns: GradingQueues,
 }
 
 impl Graders {
@@ -62,7 +62,7 @@ impl Graders {
             worker: None,
             documents: None,
             executor: Executor::new(processors),
-            turns: Turns::new(processors),
+            turns: GradingQueues::new(processors),
         }
     }
 
@@ -215,11 +215,11 @@ fn refused(exercise: &Exercise, solution: &Solution) -> Option<Graded> {
         return Some(feedback::refused("The solution is empty."));
     }
     let bytes = solution.bytes();
-    if solution.files.len() > limits::FILES || bytes > limits::SOLUTION_BYTES {
+    if solution.files.len() > limits::MAX_FILES || bytes > limits::SOLUTION_BYTES {
         return Some(feedback::refused(format!(
             "The solution has {} and {bytes} bytes; at most {} files and {} bytes are taken.",
             render::counted(solution.files.len(), "file"),
-            limits::FILES,
+            limits::MAX_FILES,
             limits::SOLUTION_BYTES,
         )));
     }
@@ -246,7 +246,7 @@ fn text(solution: &Solution) -> String {
 }
 
 /// What came out where it is neither a value nor rows nor text.
-fn without_result(outcome: &Outcome, solution: &Solution) -> Found {
+fn without_result(outcome: &Outcome, solution: &Solution) -> CaseOutcome {
     match outcome {
         Outcome::Thrown {
             name,
@@ -254,12 +254,12 @@ fn without_result(outcome: &Outcome, solution: &Solution) -> Found {
             line,
         } => {
             let error = thrown(name, message, *line, solution);
-            Found::Wrong(Told::error(error, "It ended with an error"))
+            CaseOutcome::Wrong(WrongCase::error(error, "It ended with an error"))
         }
         Outcome::Stopped(stopped) => halted(*stopped),
         Outcome::Value(_) | Outcome::Output(_) | Outcome::Tests(_) | Outcome::Rows { .. } => {
             let plain = "Something else came than what was asked for";
-            Found::Wrong(Told::error(plain, plain))
+            CaseOutcome::Wrong(WrongCase::error(plain, plain))
         }
     }
 }
@@ -270,14 +270,14 @@ fn thrown(name: &str, message: &str, line: Option<u32>, solution: &Solution) -> 
     modules.unwrap_or_else(|| render::thrown(name, message, line))
 }
 
-fn halted(stopped: Stopped) -> Found {
+fn halted(stopped: Stopped) -> CaseOutcome {
     let plain = match stopped {
-        Stopped::Time => return Found::Stopped(Halt::Time),
-        Stopped::Memory => return Found::Stopped(Halt::Memory),
-        Stopped::Forbidden => return Found::Stopped(Halt::Forbidden),
+        Stopped::Time => return CaseOutcome::Stopped(Halt::Time),
+        Stopped::Memory => return CaseOutcome::Stopped(Halt::Memory),
+        Stopped::Forbidden => return CaseOutcome::Stopped(Halt::Forbidden),
         Stopped::Stack => "It called itself too deep: something must end the recursion",
         Stopped::Output => "It gave back more than can be looked at",
         Stopped::Unsettled => "It waits for a promise that nothing settles",
     };
-    Found::Wrong(Told::error(plain, plain))
+    CaseOutcome::Wrong(WrongCase::error(plain, plain))
 }

@@ -16,6 +16,7 @@ mod catalog;
 mod comments;
 mod compare;
 mod content;
+mod cross_check;
 mod feedback;
 mod gate;
 mod graded;
@@ -25,15 +26,14 @@ mod limits;
 mod reading;
 mod render;
 mod shell;
-mod together;
 
 pub use catalog::Catalog;
 pub use content::{
     Achievement, Condition, Difficulty, Exercise, ExerciseDifficulty, ExerciseKind, Hints,
     LearningPath, ShownCase, Solution, ValidationKind,
 };
+pub use cross_check::check_together;
 pub use graded::{CaseResult, Feedback, Graded, Verdict};
 pub use graders::{Busy, Documents, Graders, Turn, Worker};
 pub(crate) use grading::Grading;
 pub use reading::read;
-pub use together::check_together;

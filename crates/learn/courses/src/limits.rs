@@ -1,37 +1,37 @@
 //! What a path may have.
 
 /// Exercises of a path.
-pub(crate) const EXERCISES: usize = 64;
+pub(crate) const MAX_EXERCISES: usize = 64;
 /// Files of an exercise.
-pub(crate) const FILES: usize = 64;
+pub(crate) const MAX_FILES: usize = 64;
 /// Bytes of a file.
 pub(crate) const FILE_BYTES: usize = 64 * 1024;
 /// Bytes of a solution, all its files together.
 pub(crate) const SOLUTION_BYTES: usize = 256 * 1024;
 /// Patterns of tools that a skill handed in may name: each is compared with each.
-pub(crate) const TOOLS: usize = 100;
+pub(crate) const MAX_TOOLS: usize = 100;
 /// Characters of one of them: what a comparison takes grows with both.
-pub(crate) const TOOL: usize = 200;
+pub(crate) const MAX_TOOL_CHARS: usize = 200;
 /// Cases of an exercise.
-pub(crate) const CASES: usize = 64;
+pub(crate) const MAX_CASES: usize = 64;
 /// Hints of an exercise.
-pub(crate) const HINTS: usize = 16;
+pub(crate) const MAX_HINTS: usize = 16;
 /// Hints that an exercise has at least beside the free ones.
 pub(crate) const MIN_HINTS: usize = 2;
 /// What is looked for in a solution beside the cases.
-pub(crate) const ADVICE: usize = 32;
+pub(crate) const MAX_ADVICE: usize = 32;
 /// Things in any other list.
-pub(crate) const LIST: usize = 32;
+pub(crate) const MAX_LIST_ITEMS: usize = 32;
 /// Characters of a name or a title.
-pub(crate) const NAME: usize = 120;
+pub(crate) const MAX_NAME_CHARS: usize = 120;
 /// Characters of a sentence.
-pub(crate) const SENTENCE: usize = 500;
+pub(crate) const MAX_SENTENCE_CHARS: usize = 500;
 /// Characters of a hint, or of an expression.
-pub(crate) const PARAGRAPH: usize = 4_000;
+pub(crate) const MAX_PARAGRAPH_CHARS: usize = 4_000;
 /// Characters of a text below front matter.
-pub(crate) const BODY: usize = 40_000;
+pub(crate) const MAX_BODY_CHARS: usize = 40_000;
 /// Characters of a pattern: what a pattern costs to build grows with them.
-pub(crate) const PATTERN: usize = 1_000;
+pub(crate) const MAX_PATTERN_CHARS: usize = 1_000;
 /// Bytes that a built pattern may take.
 pub(crate) const PATTERN_BYTES: usize = 4 * 1024 * 1024;
 /// What a case may weigh.

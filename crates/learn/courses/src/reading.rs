@@ -44,10 +44,10 @@ fn check_id(id: &str) -> Result<(), String> {
 /// A pattern that costs no more than the text it is looked for in.
 fn pattern(text: &str) -> Result<Regex, String> {
     let chars = text.chars().count();
-    if chars > limits::PATTERN {
+    if chars > limits::MAX_PATTERN_CHARS {
         return Err(format!(
             "it has {chars} characters; at most {} are taken",
-            limits::PATTERN
+            limits::MAX_PATTERN_CHARS
         ));
     }
     RegexBuilder::new(text)

@@ -5,13 +5,13 @@ use sandbox::{Cell, Value};
 use crate::grading::{Ask, Matcher, Table};
 
 /// Characters of a value that are shown.
-const SHOWN: usize = 1_500;
+const MAX_SHOWN_CHARS: usize = 1_500;
 /// Characters of a line.
-const LINE: usize = 72;
+const MAX_LINE_CHARS: usize = 72;
 /// Rows of a table.
-const ROWS: usize = 20;
+const MAX_ROWS: usize = 20;
 /// Characters of a cell.
-const CELL: usize = 40;
+const MAX_CELL_CHARS: usize = 40;
 /// Lines of a text that are compared for showing.
 const DIFF_LINES: usize = 400;
 
@@ -21,7 +21,7 @@ pub(crate) fn value(value: &Value) -> String {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
@@ -56,12 +56,15 @@ pub(crate) fn table(table: &Table) -> String {
             format!("{number:.1}")
         }
         Cell::Real(number) => number.to_string(),
-        Cell::Text(text) => model::shown(text, CELL),
-        Cell::Blob(digits) => format!("x'{}'", model::shown(digits, CELL)),
+        Cell::Text(text) => model::shown(text, MAX_CELL_CHARS),
+        Cell::Blob(digits) => format!("x'{}'", model::shown(digits, MAX_CELL_CHARS)),
     };
-    let names = table.columns.iter().map(|name| model::shown(name, CELL));
+    let names = table
+        .columns
+        .iter()
+        .map(|name| model::shown(name, MAX_CELL_CHARS));
     let mut lines: Vec<Vec<String>> = vec![names.collect()];
-    let rows = table.rows.iter().take(ROWS);
+    let rows = table.rows.iter().take(MAX_ROWS);
     lines.extend(rows.map(|row| row.iter().map(cell).collect()));
     let columns = lines.iter().map(Vec::len).max().unwrap_or_default();
     let widths: Vec<usize> = (0..columns)
@@ -82,7 +85,7 @@ pub(crate) fn table(table: &Table) -> String {
     out.insert(1, rule.join("-+-"));
     match table.rows.len() {
         0 => out.push("(no rows)".to_owned()),
-        rows if rows > ROWS => out.push(format!("… and {} more rows", rows - ROWS)),
+        rows if rows > MAX_ROWS => out.push(format!("… and {} more rows", rows - MAX_ROWS)),
         _ => {}
     }
     out.join("\n")
@@ -115,7 +118,7 @@ pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
 /// A value of JSON.
 pub(crate) fn json(value: &serde_json::Value) -> String {
     let short = value.to_string();
-    if short.chars().count() <= LINE {
+    if short.chars().count() <= MAX_LINE_CHARS {
         return short;
     }
     cut(&serde_json::to_string_pretty(value).unwrap_or(short))
@@ -177,7 +180,7 @@ mod tests {
     #[test]
     fn no_value_is_too_long_to_show() {
         let long = Value::Array(vec![Value::Text("x".repeat(1_000)); 1_000]);
-        assert_eq!(value(&long).chars().count(), SHOWN + 1);
+        assert_eq!(value(&long).chars().count(), MAX_SHOWN_CHARS + 1);
         let user = Value::Object(vec![("id".to_owned(), Value::Number(1.0))]);
         assert_eq!(value(&user), "{ id: 1 }");
     }

@@ -6,18 +6,18 @@
 use std::collections::BTreeMap;
 
 /// Characters that a value of a variable may come to.
-const VALUE: usize = 1_000;
+const MAX_VALUE_CHARS: usize = 1_000;
 /// Functions that a script may have: each is looked for in every line.
-const FUNCTIONS: usize = 20;
+const MAX_FUNCTIONS: usize = 20;
 /// Characters that a script may come to.
-const SCRIPT: usize = 256 * 1024;
+const MAX_SCRIPT_CHARS: usize = 256 * 1024;
 
 /// The commands of a script whose comments are gone; none of one that has more functions
 /// than anybody would read.
 pub(crate) fn commands(script: &str) -> String {
     let text = joined(&without_documents(script));
     let defines = text.lines().filter(|line| defined(line).is_some());
-    if defines.count() > FUNCTIONS {
+    if defines.count() > MAX_FUNCTIONS {
         return String::new();
     }
     let text = until_exit(&without_functions(text));
@@ -199,12 +199,12 @@ fn with_values(script: &str) -> String {
     let mut values: BTreeMap<String, String> = BTreeMap::new();
     let mut text = String::with_capacity(script.len());
     for line in script.lines() {
-        if text.len() > SCRIPT {
+        if text.len() > MAX_SCRIPT_CHARS {
             break;
         }
         let line = replaced(line, &values);
         if let Some((name, value)) = assigned(&line)
-            && value.chars().count() <= VALUE
+            && value.chars().count() <= MAX_VALUE_CHARS
         {
             values.insert(name.to_owned(), value);
         }
@@ -256,7 +256,7 @@ fn replaced(line: &str, values: &BTreeMap<String, String>) -> String {
         match character {
             '\'' if !is_double => is_single = !is_single,
             '"' if !is_single => is_double = !is_double,
-            '$' if !is_single && text.len() <= SCRIPT => {
+            '$' if !is_single && text.len() <= MAX_SCRIPT_CHARS => {
                 let inner = after.strip_prefix('{').unwrap_or(after);
                 let name = word(inner);
                 let end = inner.strip_prefix(name).unwrap_or(inner);
@@ -329,7 +329,7 @@ mod tests {
         for _ in 0..2_000 {
             script.push_str("a=$a$a$a$a\n");
         }
-        assert!(commands(&script).len() < 2 * SCRIPT);
+        assert!(commands(&script).len() < 2 * MAX_SCRIPT_CHARS);
     }
 
     proptest! {

@@ -2,11 +2,11 @@
 
 use courses::{Achievement, Condition};
 
-use crate::Standing;
+use crate::LearnerState;
 use crate::record::{Earned, Profile};
 
 /// What is earned now and was not before.
-pub(crate) fn earned(after: &Standing, profile: &Profile) -> Vec<Earned> {
+pub(crate) fn earned(after: &LearnerState, profile: &Profile) -> Vec<Earned> {
     let all = after.catalog.paths().iter();
     let all = all.flat_map(|path| &path.achievements);
     let new = all.filter(|it| !profile.achievements.iter().any(|had| had.id == it.id));
@@ -16,7 +16,7 @@ pub(crate) fn earned(after: &Standing, profile: &Profile) -> Vec<Earned> {
 }
 
 /// All that a condition asks for is so.
-fn holds(condition: &Condition, after: &Standing, profile: &Profile) -> bool {
+fn holds(condition: &Condition, after: &LearnerState, profile: &Profile) -> bool {
     let Condition {
         exercise_completed,
         path_completed,

@@ -4,16 +4,16 @@ use jiff::Timestamp;
 use store::{Batch, CommitError, Expect};
 
 use crate::record::{
-    ACTIVITIES, Activity, ActivityKind, Attempted, Begun, EXERCISES, LEARNERS, Profile,
+    ACTIVITIES, Activity, ActivityKind, Attempted, EXERCISES, LEARNERS, Profile, StartedPath,
 };
-use crate::{Error, Learning, Standing};
+use crate::{Error, LearnerState, Learning};
 
 /// A pause that is no work, in seconds, where nothing was handed in at its end.
-const PAUSE: u64 = 30 * 60;
+const PAUSE_SECONDS: u64 = 30 * 60;
 
 /// A change on its way to the store.
 pub(crate) struct Change<'a> {
-    standing: &'a Standing,
+    standing: &'a LearnerState,
     pub(crate) batch: Batch,
     pub(crate) profile: Profile,
 }
@@ -28,7 +28,7 @@ pub(crate) enum Work {
 }
 
 impl<'a> Change<'a> {
-    pub(crate) fn of(standing: &'a Standing) -> Self {
+    pub(crate) fn of(standing: &'a LearnerState) -> Self {
         let mut batch = Batch::new();
         let revision = standing.revision;
         // Two calls of one learner at once: the second finds that this has changed, and begins
@@ -52,7 +52,7 @@ impl<'a> Change<'a> {
             let gap = u64::try_from(now.as_second() - last.as_second()).unwrap_or(0);
             self.profile.seconds += match work {
                 Work::On(minutes) => gap.min(u64::from(minutes) * 60),
-                Work::Elsewhere if gap <= PAUSE => gap,
+                Work::Elsewhere if gap <= PAUSE_SECONDS => gap,
                 Work::Elsewhere => 0,
             };
         }
@@ -62,7 +62,7 @@ impl<'a> Change<'a> {
             begun.last_activity = now;
             return;
         }
-        let begun = Begun {
+        let begun = StartedPath {
             started: now,
             last_activity: now,
         };

@@ -26,6 +26,7 @@ mod achievements;
 mod change;
 mod error;
 mod learner;
+mod learner_state;
 mod next;
 mod open;
 mod progress;
@@ -33,7 +34,6 @@ mod record;
 mod reset;
 mod review;
 mod schedule;
-mod standing;
 mod streak;
 mod submit;
 #[cfg(test)]
@@ -50,19 +50,19 @@ use store::Store;
 
 pub use error::Error;
 pub use learner::Learner;
+pub use learner_state::{Completion, LearnerState, Status};
 pub use next::{Next, Reason};
 pub use open::{Hint, Opened};
 pub use progress::{Overall, PathProgress, PathStatus, Progress};
 pub use record::{Activity, ActivityKind, Earned, LastReview};
 pub use reset::Reset;
 pub use review::{Review, Reviewed, Waiting};
-pub use standing::{Completion, Standing, Status};
 pub use streak::Streak;
 pub use submit::{Submit, Submitted};
 pub use watch::Watch;
 
 /// What a hint that was revealed takes off a score.
-pub const HINT_COST: f64 = 0.05;
+pub const SCORE_PER_HINT: f64 = 0.05;
 
 /// Batches that may meet another write of the same learner before a call gives up.
 const MAX_CONFLICTS: usize = 64;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use courses::{Exercise, LearningPath};
 
 use crate::open::Opened;
-use crate::{Completion, Error, Learner, Learning, Standing, Status};
+use crate::{Completion, Error, Learner, LearnerState, Learning, Status};
 
 /// Below this chance that it is still known, a review comes before anything else.
-const NEARLY_FORGOTTEN: f64 = 0.8;
+const MIN_RECALL_PROBABILITY: f64 = 0.8;
 /// After so many submissions that did not pass, another exercise may help more.
 const MANY_ATTEMPTS: u32 = 3;
 /// An exercise that was completed with less went badly.
@@ -71,7 +71,7 @@ impl Learning {
     }
 }
 
-impl Standing {
+impl LearnerState {
     /// What to do next in a path.
     pub(crate) fn next(
         &self,
@@ -82,7 +82,7 @@ impl Standing {
             exercises.filter(move |exercise| self.status(exercise) == status)
         };
         let review = self.review(path);
-        let forgotten = review.filter(|(_, known)| *known < NEARLY_FORGOTTEN);
+        let forgotten = review.filter(|(_, known)| *known < MIN_RECALL_PROBABILITY);
         let waits = |it: &&Arc<Exercise>| self.attempt(&it.id).waiting > 0;
         let begun = || {
             let begun = of(Status::InProgress).filter(|it| !waits(it));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use courses::{Exercise, LearningPath};
 
 use crate::change::{Change, Work};
-use crate::{Error, LastReview, Learner, Learning, Standing, Status};
+use crate::{Error, LastReview, Learner, LearnerState, Learning, Status};
 
 /// An exercise as a learner sees it.
 #[derive(Debug, Clone)]
@@ -43,14 +43,14 @@ impl Opened {
 
 impl Learning {
     /// An exercise of an id.
-    pub(crate) fn exercise(standing: &Standing, id: &str) -> Result<Arc<Exercise>, Error> {
+    pub(crate) fn exercise(standing: &LearnerState, id: &str) -> Result<Arc<Exercise>, Error> {
         let found = standing.catalog.exercise(id).cloned();
         found.ok_or_else(|| Error::no_exercise(&standing.catalog, id))
     }
 
     /// The path that an exercise is in.
     pub(crate) fn path_of<'a>(
-        standing: &'a Standing,
+        standing: &'a LearnerState,
         exercise: &Exercise,
     ) -> Result<&'a LearningPath, Error> {
         let path = standing.catalog.path(&exercise.path_id);
@@ -85,7 +85,7 @@ impl Learning {
     /// between.
     pub(crate) async fn begin(
         &self,
-        standing: &Standing,
+        standing: &LearnerState,
         exercise: &Arc<Exercise>,
     ) -> Result<Option<Opened>, Error> {
         let mut attempted = standing.attempt(&exercise.id);
@@ -144,7 +144,7 @@ impl Learning {
                     ),
                 });
             }
-            let hint = |standing: &Standing, seen: usize| Hint {
+            let hint = |standing: &LearnerState, seen: usize| Hint {
                 text: exercise
                     .hints
                     .all

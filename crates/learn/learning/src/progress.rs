@@ -6,9 +6,9 @@ use courses::{Difficulty, LearningPath};
 use jiff::Timestamp;
 use jiff::civil::Date;
 
+use crate::learner_state::{percent, zone};
 use crate::record::{ACTIVITIES, Activity, Earned};
-use crate::standing::{percent, zone};
-use crate::{Completion, Error, Learner, Learning, Standing};
+use crate::{Completion, Error, Learner, LearnerState, Learning};
 
 fn by_name(paths: &mut [Arc<LearningPath>]) {
     paths.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
@@ -115,7 +115,7 @@ impl Learning {
         learner: &Learner,
         category: &str,
         difficulty: Option<Difficulty>,
-    ) -> Result<(Standing, Vec<Arc<LearningPath>>), Error> {
+    ) -> Result<(LearnerState, Vec<Arc<LearningPath>>), Error> {
         let standing = self.standing(learner)?;
         let known = standing.catalog.categories();
         if !category.is_empty() && !known.contains(&category) {
@@ -142,7 +142,7 @@ impl Learning {
         &self,
         learner: &Learner,
         id: &str,
-    ) -> Result<(Standing, Arc<LearningPath>), Error> {
+    ) -> Result<(LearnerState, Arc<LearningPath>), Error> {
         let standing = self.standing(learner)?;
         let path = standing.catalog.path(id).cloned();
         let path = path.ok_or_else(|| Error::no_path(&standing.catalog, id))?;
@@ -207,7 +207,11 @@ impl Learning {
         })
     }
 
-    fn last_activities(&self, standing: &Standing, count: usize) -> Result<Vec<Activity>, Error> {
+    fn last_activities(
+        &self,
+        standing: &LearnerState,
+        count: usize,
+    ) -> Result<Vec<Activity>, Error> {
         let learner = standing.learner.as_str();
         let prefix = store::prefix(learner);
         Ok(self.store().before(&ACTIVITIES, &prefix, None, count)?)

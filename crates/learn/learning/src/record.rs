@@ -51,12 +51,12 @@ pub(crate) struct Profile {
     pub(crate) activities: u64,
     /// Paths that were begun.
     #[serde(default)]
-    pub(crate) paths: BTreeMap<String, Begun>,
+    pub(crate) paths: BTreeMap<String, StartedPath>,
 }
 
 /// A path that was begun.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Begun {
+pub(crate) struct StartedPath {
     /// When.
     pub(crate) started: Timestamp,
     /// When the learner last did something in it.

@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use model::{Digest, FilePath};
 
 use crate::change::{Change, Work};
+use crate::learner_state::zone;
 use crate::record::{
     ActivityKind, Attempted, Earned, SUBMISSIONS, Submission, WAITING, submission as name,
 };
 use crate::schedule::{Recall, practised};
-use crate::standing::zone;
-use crate::{Error, Learner, Learning, Standing, Status, achievements};
+use crate::{Error, Learner, LearnerState, Learning, Status, achievements};
 
 /// Bytes of a solution, all files together.
 const MAX_BYTES: usize = 64 * 1024;
@@ -193,7 +193,7 @@ fn solution(
 /// Puts into a change what a graded solution means for its learner.
 fn take(
     change: &mut Change<'_>,
-    standing: &Standing,
+    standing: &LearnerState,
     exercise: &Exercise,
     graded: &Graded,
     solution: &Solution,
@@ -258,7 +258,7 @@ pub(crate) fn lapse(attempted: &mut Attempted, now: Timestamp) {
 /// Puts into a change that a solution passed; what is earned by it.
 pub(crate) fn complete(
     change: &mut Change<'_>,
-    standing: &Standing,
+    standing: &LearnerState,
     exercise: &Exercise,
     attempted: &mut Attempted,
     score: f64,
@@ -298,7 +298,7 @@ pub(crate) fn complete(
 }
 
 fn answer(
-    standing: &Standing,
+    standing: &LearnerState,
     exercise: &Exercise,
     id: Digest,
     submission: Submission,

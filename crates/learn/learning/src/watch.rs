@@ -7,9 +7,9 @@ use crate::record::{ACTIVITIES, Activity, LEARNERS};
 use crate::{Error, Learner, Learning};
 
 /// Activities that are read at once.
-const PAGE: u64 = 64;
+const ACTIVITIES_PER_PAGE: u64 = 64;
 /// How often to look for what another process wrote to the store.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A watcher of a learner.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Watch {
                 // Learning holds the sender, so it is there as long as this is.
                 tokio::select! {
                     _ = self.grown.changed() => {}
-                    () = tokio::time::sleep(LOOK) => {}
+                    () = tokio::time::sleep(POLL_INTERVAL) => {}
                 }
             }
         }
@@ -73,7 +73,7 @@ impl Watch {
 
     fn read(&mut self) -> Result<(), Error> {
         let end = self.learning.activities(&self.learner)?;
-        let last = end.min(self.at.saturating_add(PAGE));
+        let last = end.min(self.at.saturating_add(ACTIVITIES_PER_PAGE));
         for number in self.at.saturating_add(1)..=last {
             let key = (self.learner.as_str().to_owned(), number);
             let stored = self.learning.store().get(&ACTIVITIES, &key)?;

@@ -10,7 +10,7 @@ const JQL_CHARS: usize = 20_000;
 /// Characters of a key; Jira's projects have at most 255 of theirs.
 const KEY_CHARS: usize = 300;
 /// Fields that may be asked for.
-const FIELDS: usize = 100;
+const MAX_FIELDS: usize = 100;
 
 /// The arguments of a call. Those of null are not given.
 #[derive(Debug, Clone, Copy)]
@@ -83,10 +83,10 @@ impl<'a> Arguments<'a> {
             .map(str::trim)
             .filter(|field| !field.is_empty())
             .collect();
-        if fields.len() > FIELDS {
+        if fields.len() > MAX_FIELDS {
             return Err(wrong(
                 "fields",
-                format!("fields names more than {FIELDS} fields"),
+                format!("fields names more than {MAX_FIELDS} fields"),
             ));
         }
         Ok(fields)

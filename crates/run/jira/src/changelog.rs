@@ -12,7 +12,7 @@ use super::value::{add, at, cut, one_line, when};
 use handler::{Output, ToolError};
 
 /// Changes of a page.
-const PAGE: u64 = 100;
+const CHANGES_PER_PAGE: u64 = 100;
 /// Characters of a value. Descriptions change as a whole.
 const VALUE_CHARS: usize = 300;
 
@@ -50,7 +50,7 @@ pub(super) async fn run(
 /// Some of the changes. Data Center sends all of them each time, with the issue.
 async fn fetch(client: &Client, key: &str, start: u64, until: Instant) -> Result<Page, Trouble> {
     if client.is_cloud() {
-        let (position, count) = (start.to_string(), PAGE.to_string());
+        let (position, count) = (start.to_string(), CHANGES_PER_PAGE.to_string());
         let query = [("startAt", position.as_str()), ("maxResults", &count)];
         let answer = client
             .get(client.api(), &["issue", key, "changelog"], &query, until)
@@ -65,7 +65,7 @@ async fn fetch(client: &Client, key: &str, start: u64, until: Instant) -> Result
         Some(Value::Array(mut entries)) => {
             // Moments of one server have one form and zone, so texts are in order.
             entries.sort_by_cached_key(|entry| at(entry, "/created"));
-            Ok(Page::of(entries, start, PAGE))
+            Ok(Page::of(entries, start, CHANGES_PER_PAGE))
         }
         _ => Err(Trouble::NotJson { page: false }),
     }

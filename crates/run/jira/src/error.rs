@@ -11,7 +11,7 @@ use super::value::{cut, one_line};
 use handler::{ToolError, ToolErrorKind};
 
 /// Messages of Jira's that are shown.
-const MESSAGES: usize = 5;
+const MAX_MESSAGES: usize = 5;
 /// Characters of each.
 const MESSAGE_CHARS: usize = 300;
 
@@ -313,10 +313,10 @@ pub(super) fn messages(body: &Value) -> Vec<String> {
         );
     }
     found.retain(|text| !text.trim().is_empty());
-    let more = found.len().saturating_sub(MESSAGES);
+    let more = found.len().saturating_sub(MAX_MESSAGES);
     let mut shown: Vec<String> = found
         .iter()
-        .take(MESSAGES)
+        .take(MAX_MESSAGES)
         .map(|text| cut(&one_line(text), MESSAGE_CHARS))
         .collect();
     if more > 0 {

@@ -14,7 +14,7 @@ const LONG_CHARS: usize = 20_000;
 /// Characters of another field.
 const FIELD_CHARS: usize = 1000;
 /// Comments that are shown, the newest.
-const COMMENTS: usize = 10;
+const MAX_COMMENTS: usize = 10;
 /// Times of work have a tool of their own in Jira and are many.
 const WANTED: &str = "*all,-worklog";
 
@@ -236,7 +236,7 @@ fn comments(issue: &Value, out: &mut String) -> Map<String, Value> {
         .max(all.len() as u64);
     let shown: Vec<Value> = all
         .iter()
-        .skip(all.len().saturating_sub(COMMENTS))
+        .skip(all.len().saturating_sub(MAX_COMMENTS))
         .map(|comment| {
             json!({
                 "author": at(comment, "/author"),

@@ -65,9 +65,9 @@ const METHODS: [&str; 6] = [
     "get_changelog",
 ];
 /// Nobody waits longer.
-const PATIENCE: Duration = Duration::from_secs(600);
+const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 /// Kept back of the caller's time, to answer in.
-const RESERVE: Duration = Duration::from_millis(250);
+const ANSWER_MARGIN: Duration = Duration::from_millis(250);
 
 /// Runs the tools of `jira`.
 #[derive(Debug)]
@@ -95,8 +95,8 @@ impl Jira {
 
     async fn run(&self, invocation: Invocation) -> Result<Output, ToolError> {
         let given = Arguments::new(&invocation.arguments);
-        let patience = invocation.timeout.min(PATIENCE);
-        let until = Instant::now() + patience.saturating_sub(RESERVE.min(patience / 10));
+        let patience = invocation.timeout.min(MAX_TIMEOUT);
+        let until = Instant::now() + patience.saturating_sub(ANSWER_MARGIN.min(patience / 10));
         let Some(client) = &self.client else {
             return match invocation.method.as_str() {
                 // Loading the skill answers all the same: it is what tells an agent that its

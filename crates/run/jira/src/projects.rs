@@ -12,7 +12,7 @@ use super::value::{add, at, one_line};
 use handler::{Output, ToolError};
 
 /// Projects of a page.
-const PAGE: u64 = 100;
+const PROJECTS_PER_PAGE: u64 = 100;
 /// What tokens are for.
 const SUBJECT: &str = "projects";
 
@@ -22,7 +22,7 @@ pub(super) async fn run(
     until: Instant,
 ) -> Result<Output, ToolError> {
     let start = cursor::read(SUBJECT, given.next_page_token()?)?;
-    let page = fetch(client, start, PAGE, until)
+    let page = fetch(client, start, PROJECTS_PER_PAGE, until)
         .await
         .map_err(|trouble| trouble.about(Subject::Projects))?;
     let token = page.token(SUBJECT);

@@ -12,7 +12,7 @@ use super::value::{add, at, cut, one_line, text, when};
 use handler::{Output, ToolError};
 
 /// Issues of a page if nobody says.
-const PAGE: u64 = 50;
+const DEFAULT_ISSUES_PER_PAGE: u64 = 50;
 /// Issues of a page at most; Jira may send fewer.
 const MAX: u64 = 100;
 /// Fields if nobody says.
@@ -27,7 +27,7 @@ const FIELDS: [&str; 6] = [
 /// Characters of a field in a list.
 const FIELD_CHARS: usize = 500;
 /// Bytes of JQL that go into an address; longer queries go into a body.
-const JQL_IN_ADDRESS: usize = 1500;
+const MAX_ADDRESS_JQL_BYTES: usize = 1500;
 
 pub(super) async fn run(
     client: &Client,
@@ -35,7 +35,7 @@ pub(super) async fn run(
     until: Instant,
 ) -> Result<Output, ToolError> {
     let jql = given.jql()?;
-    let size = given.max_results(PAGE, MAX)?;
+    let size = given.max_results(DEFAULT_ISSUES_PER_PAGE, MAX)?;
     let token = given.next_page_token()?;
     let mut fields = given.fields()?;
     if fields.is_empty() {
@@ -81,7 +81,7 @@ async fn ask(
     let wants_names = fields
         .iter()
         .any(|field| field.starts_with("customfield_") || field.starts_with('*'));
-    if jql.len() <= JQL_IN_ADDRESS {
+    if jql.len() <= MAX_ADDRESS_JQL_BYTES {
         let size = size.to_string();
         let fields = fields.join(",");
         let mut query = vec![("jql", jql), ("maxResults", &size), ("fields", &fields)];

@@ -14,9 +14,9 @@ use super::{projects, value};
 use handler::Output;
 
 /// Projects that are named; each costs whoever reads this.
-const PROJECTS: u64 = 50;
+const MAX_PROJECTS: u64 = 50;
 /// Loading a skill does not wait longer for Jira.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
 
 const TITLE: &str = "## Jira Skill Activated\n\n";
 
@@ -33,10 +33,10 @@ pub(super) fn not_connected() -> Output {
 /// The state of the connection. That Jira does not answer is told, not a failure:
 /// the instructions are worth reading without it.
 pub(super) async fn connected(client: &Client, until: Instant) -> Output {
-    let until = until.min(Instant::now() + PATIENCE);
+    let until = until.min(Instant::now() + STATUS_TIMEOUT);
     let (account, projects) = join!(
         client.get(client.api(), &["myself"], &[], until),
-        projects::fetch(client, 0, PROJECTS, until)
+        projects::fetch(client, 0, MAX_PROJECTS, until)
     );
     let kind = if client.is_cloud() {
         "Jira Cloud"

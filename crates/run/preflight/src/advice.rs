@@ -3,7 +3,7 @@
 use model::{Skill, SkillId, inert_line, one_of, shown};
 
 /// Phrases that a tip names.
-const PHRASES: usize = 3;
+const MAX_PHRASES: usize = 3;
 /// Characters of what an author says, in a tip.
 const CHARS: usize = 120;
 /// What an author says, on one line and inert.
@@ -17,7 +17,7 @@ pub fn tips(id: &SkillId, skill: &Skill, missing: &[String]) -> Vec<String> {
     let phrases: Vec<_> = skill
         .triggers
         .iter()
-        .take(PHRASES)
+        .take(MAX_PHRASES)
         .map(|t| format!("'{}'", told(t)))
         .collect();
     let mut tips = Vec::new();
@@ -36,7 +36,7 @@ pub fn tips(id: &SkillId, skill: &Skill, missing: &[String]) -> Vec<String> {
     if !missing.is_empty() {
         let missing: Vec<_> = missing
             .iter()
-            .take(PHRASES)
+            .take(MAX_PHRASES)
             .map(|named| told(named))
             .collect();
         tips.push(format!(

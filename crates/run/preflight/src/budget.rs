@@ -6,7 +6,7 @@ use install::Placed;
 use model::{SkillId, SkillKey, Version};
 
 /// Percent of the budget from which on little is left.
-const NEARLY: u64 = 80;
+const LITTLE_LEFT_PERCENT: u64 = 80;
 
 /// What a skill does to the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +67,7 @@ impl Budget {
             ));
         }
         let left = self.limit - self.projected();
-        (u64::from(self.percent()) >= NEARLY).then(|| format!("{left} characters are left"))
+        (u64::from(self.percent()) >= LITTLE_LEFT_PERCENT)
+            .then(|| format!("{left} characters are left"))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::{Error, Installer, Wanted};
+use super::{Error, InstallRequest, Installer};
 use checks::{ConflictKind, ConflictSeverity, Installed, InstalledSkill, Opposed};
 use executor::Stop;
 use install::Placed;
@@ -46,7 +46,7 @@ impl Installed for Installer {
 /// say of it.
 pub(crate) fn permit(
     installer: &Installer,
-    wanted: &Wanted,
+    wanted: &InstallRequest,
     (head, version): (&Head, &Version),
     (placed, directory): (&[Placed], &Path),
     stop: &Stop,

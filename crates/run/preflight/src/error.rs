@@ -41,7 +41,7 @@ pub enum Error {
     #[error(transparent)]
     Checks(#[from] checks::Error),
     /// The scan found something.
-    #[error("{}", report.telling(&format!("Skill '{id}'")))]
+    #[error("{}", report.describe(&format!("Skill '{id}'")))]
     Risk {
         /// The skill.
         id: SkillId,

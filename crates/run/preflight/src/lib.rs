@@ -87,7 +87,7 @@ impl std::fmt::Debug for Installer {
 
 /// Which skill to install, and what is given up for it.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct InstallRequest {
     /// The skill.
     pub skill: Reference,
     /// Which version of it.
@@ -125,7 +125,7 @@ pub struct Installation {
 }
 
 /// Where a skill is to go.
-struct Place {
+struct InstallLocation {
     directory: PathBuf,
     /// What is installed, there and elsewhere.
     installed: Vec<Placed>,
@@ -194,7 +194,7 @@ impl Installer {
     }
 
     /// The directory that a caller means.
-    fn directory(&self, wanted: &Wanted) -> Result<PathBuf, Error> {
+    fn directory(&self, wanted: &InstallRequest) -> Result<PathBuf, Error> {
         let named = wanted.directory.trim();
         if named.is_empty() {
             return Ok(self.policy.directory.clone());
@@ -240,7 +240,7 @@ impl Installer {
     ///
     /// # Errors
     /// See the variants of [`Error`].
-    pub async fn install(&self, wanted: Wanted) -> Result<Installation, Error> {
+    pub async fn install(&self, wanted: InstallRequest) -> Result<Installation, Error> {
         let head = Lookup::new(self.registry.clone())
             .resolve(&wanted.skill)?
             .head;
@@ -274,10 +274,10 @@ impl Installer {
     /// Where a version is to be installed, or why it is not to be.
     fn permit_place(
         &self,
-        wanted: &Wanted,
+        wanted: &InstallRequest,
         (head, version): (&Head, &Version),
         stop: &Stop,
-    ) -> Result<Place, Error> {
+    ) -> Result<InstallLocation, Error> {
         let directory = self.directory(wanted)?;
         let installed = self.home.list()?;
         let is_named = wanted.version != VersionSelector::Active;
@@ -293,7 +293,7 @@ impl Installer {
         let there = (installed.as_slice(), directory.as_path());
         let conflicts = conflicts::permit(self, wanted, (head, version), there, stop)?;
         permit_folder(&installed, &head.id, &directory)?;
-        Ok(Place {
+        Ok(InstallLocation {
             directory,
             installed,
             conflicts,
@@ -302,12 +302,12 @@ impl Installer {
 
     fn install_version(
         &self,
-        wanted: &Wanted,
+        wanted: &InstallRequest,
         (head, version): (&Head, &Version),
         report: Report,
         stop: &Stop,
     ) -> Result<Installation, Error> {
-        let Place {
+        let InstallLocation {
             directory,
             installed,
             conflicts,
@@ -464,7 +464,7 @@ fn permit_folder(installed: &[Placed], id: &SkillId, directory: &Path) -> Result
 }
 
 /// What the scan found is given up for, or not. A version that nobody should use never is.
-fn permit_risk(id: &SkillId, report: &Report, wanted: &Wanted) -> Result<(), Error> {
+fn permit_risk(id: &SkillId, report: &Report, wanted: &InstallRequest) -> Result<(), Error> {
     let is_given_up = wanted.force || wanted.skip_security_scan;
     match report.verdict {
         Verdict::Passed => Ok(()),

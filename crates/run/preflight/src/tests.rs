@@ -37,8 +37,8 @@ fn id(text: &str) -> SkillId {
 }
 
 /// An install of the active version, with nothing given up.
-fn wanted(skill: &str) -> Wanted {
-    Wanted {
+fn wanted(skill: &str) -> InstallRequest {
+    InstallRequest {
         skill: Reference::parse(skill),
         version: VersionSelector::Active,
         skip_conflict_check: false,
@@ -144,14 +144,14 @@ impl World {
         blocked.await.expect("blocked");
     }
 
-    async fn install(&self, wanted: Wanted) -> Installation {
+    async fn install(&self, wanted: InstallRequest) -> Installation {
         let installed = self.installer.install(wanted).await;
         self.clock.pass(SignedDuration::from_secs(1));
         installed.expect("installed")
     }
 
     /// What an install is refused with.
-    async fn refused(&self, wanted: Wanted) -> Failure {
+    async fn refused(&self, wanted: InstallRequest) -> Failure {
         let refused = self.installer.install(wanted).await;
         refused.map(|_| ()).expect_err("a refusal").into()
     }

@@ -50,11 +50,11 @@ pub fn confine(limits: &Limits) -> std::io::Result<Confinement> {
 }
 
 /// Processor seconds and memory until the job says how much it is to be.
-const FIRST_CPU: u64 = 60;
-const FIRST_MEMORY: u64 = 1 << 30;
+const INITIAL_CPU_SECONDS: u64 = 60;
+const INITIAL_MEMORY_BYTES: u64 = 1 << 30;
 
 /// Memory beside that of a case: what is read, written and taken apart.
-const MEMORY_BESIDE: u64 = 64 << 20;
+const EXTRA_MEMORY_BYTES: u64 = 64 << 20;
 
 /// A process on its way to being confined.
 pub(crate) struct Confining {
@@ -71,9 +71,9 @@ impl Confining {
         limit(Resource::Core, 0)?;
         limit(Resource::Fsize, 0)?;
         limit(Resource::Nproc, 0)?;
-        limit_cpu(FIRST_CPU)?;
+        limit_cpu(INITIAL_CPU_SECONDS)?;
         let mapped = system::mapped()?;
-        system::limit_memory(mapped.saturating_add(FIRST_MEMORY))?;
+        system::limit_memory(mapped.saturating_add(INITIAL_MEMORY_BYTES))?;
         let landlock = system::landlock()?;
         limit(Resource::Nofile, 3)?;
         Ok(Self { mapped, landlock })
@@ -82,7 +82,7 @@ impl Confining {
     /// The rest, once it is known what the job may use.
     pub(crate) fn finish(self, limits: &Limits) -> std::io::Result<Confinement> {
         let memory = u64::try_from(limits.memory_bytes).unwrap_or(u64::MAX);
-        let memory = memory.saturating_mul(2).saturating_add(MEMORY_BESIDE);
+        let memory = memory.saturating_mul(2).saturating_add(EXTRA_MEMORY_BYTES);
         limit_cpu(limits.time.as_secs().saturating_add(2))?;
         system::limit_memory(self.mapped.saturating_add(memory))?;
         Ok(Confinement {
@@ -161,7 +161,7 @@ mod system {
     /// And these, on the descriptors that the parent gave: whoever started the server may
     /// have left others open.
     const CALLS_ON_DESCRIPTORS: &[i64] = &[libc::SYS_read, libc::SYS_write];
-    const LAST_DESCRIPTOR: u64 = 2;
+    const MAX_STANDARD_DESCRIPTOR: u64 = 2;
 
     /// Bytes of addresses that are mapped now.
     pub(super) fn mapped() -> std::io::Result<u64> {
@@ -219,7 +219,7 @@ mod system {
                 0,
                 SeccompCmpArgLen::Dword,
                 SeccompCmpOp::Le,
-                LAST_DESCRIPTOR,
+                MAX_STANDARD_DESCRIPTOR,
             )?;
             rules.insert(*call, vec![SeccompRule::new(vec![condition])?]);
         }

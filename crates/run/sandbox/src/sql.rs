@@ -22,7 +22,7 @@ use crate::deadline::used;
 use crate::job::{Cell, Limits, Outcome, SqlCase, Stopped};
 
 /// Steps after which a statement looks at the time.
-const STEPS: i32 = 1000;
+const TIME_CHECK_INTERVAL: i32 = 1000;
 
 /// What a statement may have. Lengths bound what one step costs.
 const LIMITS: &[(Limit, i32)] = &[
@@ -92,7 +92,7 @@ fn rows(
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     let late = Arc::clone(late);
     connection.progress_handler(
-        STEPS,
+        TIME_CHECK_INTERVAL,
         Some(move || {
             let over = used() >= until;
             late.fetch_or(over, Ordering::Relaxed);

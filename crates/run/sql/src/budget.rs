@@ -21,11 +21,11 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::TokenWithSpan;
 
 /// Steps for each token: what the parser tries where nothing is nested.
-const FOR_TOKEN: usize = 8;
+const STEPS_PER_TOKEN: usize = 8;
 /// Steps for what it tries twice.
-const FOR_NESTING: usize = 50_000;
+const MAX_NESTING_STEPS: usize = 50_000;
 /// Bytes that the steps for nesting may copy: a step copies a token at most.
-const COPIED: usize = 256 << 20;
+const MAX_COPIED_BYTES: usize = 256 << 20;
 
 /// A language that is asked a bounded number of times.
 #[derive(Debug)]
@@ -40,7 +40,8 @@ impl Budget {
     pub(super) fn new(language: &'static dyn Grammar, tokens: &[TokenWithSpan]) -> Self {
         let longest = tokens.iter().map(|token| token.token.to_string().len());
         let longest = longest.max().unwrap_or_default().max(1);
-        let left = FOR_TOKEN * tokens.len() + FOR_NESTING.min(COPIED / longest);
+        let left =
+            STEPS_PER_TOKEN * tokens.len() + MAX_NESTING_STEPS.min(MAX_COPIED_BYTES / longest);
         Self {
             language,
             left: Cell::new(left),

@@ -32,10 +32,10 @@ const MAX_BYTES: usize = 100_000;
 
 /// Stack for the parser's recursion: chains of operators are as deep as they are long,
 /// in the tree and where it is dropped.
-const STACK: usize = 256 << 20;
+const STACK_BYTES: usize = 256 << 20;
 
 /// Statements that are checked at once.
-const CHECKS: usize = 8;
+const CHECK_CONCURRENCY: usize = 8;
 
 /// A statement that may be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Guard {
             dialect,
             read_only,
             functions,
-            permits: Arc::new(Semaphore::new(CHECKS)),
+            permits: Arc::new(Semaphore::new(CHECK_CONCURRENCY)),
         }
     }
 
@@ -92,7 +92,7 @@ impl Guard {
         let sql = sql.to_owned();
         let thread = std::thread::Builder::new()
             .name("sql-guard".to_owned())
-            .stack_size(STACK)
+            .stack_size(STACK_BYTES)
             .spawn(move || {
                 let verdict = judge(dialect, &functions, &sql, read_only);
                 drop(permit);

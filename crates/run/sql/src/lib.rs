@@ -72,7 +72,7 @@ use model::{SkillId, shown};
 
 /// How much longer than it was told a database is waited for: a busy one stops a
 /// statement late, and what it says of it is better than a guess.
-const LAST_WORD: Duration = Duration::from_secs(2);
+const STATEMENT_STOP_MARGIN: Duration = Duration::from_secs(2);
 
 /// Methods that it runs.
 const METHODS: &[&str] = &[
@@ -151,7 +151,7 @@ impl Sql {
         };
         // The database is told the same limit and may keep the connection; this is
         // for one that does not keep to it.
-        tokio::time::timeout(bounds.time + LAST_WORD, work)
+        tokio::time::timeout(bounds.time + STATEMENT_STOP_MARGIN, work)
             .await
             .unwrap_or_else(|_| Err(error::given_up(bounds.time, !self.guard.read_only)))
     }
@@ -297,7 +297,9 @@ impl Sql {
         let dialect = self.engine.dialect();
         let overview = async {
             let tables = self.engine.tables(bounds).await?;
-            let first = tables.get(..schema::STATEMENTS).unwrap_or(&tables);
+            let first = tables
+                .get(..schema::MAX_TABLE_STATEMENTS)
+                .unwrap_or(&tables);
             let described = self.engine.describe(first, bounds).await?;
             Ok::<_, ToolError>(schema::overview(dialect, &tables, &described))
         };

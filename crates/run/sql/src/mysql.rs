@@ -34,7 +34,7 @@ const MARIADB_MODE: &str = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ERROR_FO
 const MYSQL_MODE: &str = "SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
 
 /// How long the server may take to say goodbye.
-const CLOSING: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How to reach a `MySQL` or `MariaDB` database.
 pub(super) struct MySqlServer {
@@ -155,7 +155,7 @@ impl Server for MySqlServer {
     /// The driver has no command that cleans a session, and locks by name, variables and
     /// temporary tables would outlive the transaction: so each ends with its call.
     async fn clean(connection: ServerConnection) -> Option<ServerConnection> {
-        drop(timeout(CLOSING, connection.connection.close()).await);
+        drop(timeout(CLOSE_TIMEOUT, connection.connection.close()).await);
         None
     }
 }

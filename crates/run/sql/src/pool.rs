@@ -17,14 +17,14 @@ use super::session::Server;
 use handler::{ToolError, ToolErrorKind};
 
 /// Connections at once.
-pub(super) const CONNECTIONS: usize = 4;
+pub(super) const MAX_CONNECTIONS: usize = 4;
 
 /// How long a call waits for a connection.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One permit of the few, or a refusal that says when to try again.
 pub(super) async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ToolError> {
-    if let Ok(Ok(permit)) = timeout(PATIENCE, Arc::clone(permits).acquire_owned()).await {
+    if let Ok(Ok(permit)) = timeout(ACQUIRE_TIMEOUT, Arc::clone(permits).acquire_owned()).await {
         return Ok(permit);
     }
     let mut busy = ToolError::new(
@@ -56,7 +56,7 @@ impl<S: Server> Pool<S> {
         Self {
             server,
             idle: Mutex::new(Vec::new()),
-            permits: Arc::new(Semaphore::new(CONNECTIONS)),
+            permits: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
         }
     }
 
@@ -72,11 +72,11 @@ impl<S: Server> Pool<S> {
         let permit = permit(&self.permits).await?;
         while let Some(mut connection) = self.idle() {
             // The server may have gone away since.
-            if let Ok(Ok(())) = timeout(PATIENCE, connection.as_mut().ping()).await {
+            if let Ok(Ok(())) = timeout(ACQUIRE_TIMEOUT, connection.as_mut().ping()).await {
                 return Ok(Lease { connection, permit });
             }
         }
-        match timeout(PATIENCE, self.server.open()).await {
+        match timeout(ACQUIRE_TIMEOUT, self.server.open()).await {
             Ok(Ok(connection)) => Ok(Lease { connection, permit }),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(error::unreachable()),

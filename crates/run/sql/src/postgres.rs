@@ -29,10 +29,10 @@ use handler::ToolError;
 
 /// The first version that notices in the middle of a statement that its client
 /// is gone.
-const NOTICES: u32 = 140_000;
+const MIN_DISCONNECT_CHECK_VERSION: u32 = 140_000;
 
 /// How long the server may take to clean a session.
-const CLEANING: Duration = Duration::from_secs(5);
+const SESSION_RESET_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How to reach a `PostgreSQL` database.
 pub(super) struct PostgresServer {
@@ -77,7 +77,7 @@ impl Server for PostgresServer {
         let version = connection.server_version_num();
         Ok(ServerConnection {
             connection,
-            notices: version.is_some_and(|version| version >= NOTICES),
+            notices: version.is_some_and(|version| version >= MIN_DISCONNECT_CHECK_VERSION),
         })
     }
 
@@ -171,7 +171,7 @@ impl Server for PostgresServer {
     /// Without advisory locks, settings, prepared statements and temporary tables.
     async fn clean(mut connection: ServerConnection) -> Option<ServerConnection> {
         let discard = sqlx::raw_sql("DISCARD ALL").execute(&mut connection.connection);
-        let done = timeout(CLEANING, discard).await;
+        let done = timeout(SESSION_RESET_TIMEOUT, discard).await;
         matches!(done, Ok(Ok(_))).then_some(connection)
     }
 }
@@ -185,7 +185,10 @@ fn wrapped(sql: &str, columns: &[Column], limit: usize) -> String {
         let comma = if at == 0 { "" } else { ", " };
         let text = match column.kind.as_str() {
             "BYTEA" => format!("{comma}'<' || octet_length(t.c{at}) || ' bytes>' AS c{at}"),
-            _ => format!("{comma}left(t.c{at}::text, {}) AS c{at}", rows::CELL + 1),
+            _ => format!(
+                "{comma}left(t.c{at}::text, {}) AS c{at}",
+                rows::MAX_CELL_BYTES + 1
+            ),
         };
         outer.push_str(&text);
         names.push_str(comma);

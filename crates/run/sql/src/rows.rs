@@ -10,13 +10,13 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 /// Bytes of a cell that are shown.
-pub(super) const CELL: usize = 4096;
+pub(super) const MAX_CELL_BYTES: usize = 4096;
 
 /// What a cell that was cut ends with.
 pub(super) const CUT: &str = "… [cut]";
 
 /// Whole numbers beyond this are not exact where JSON is read as doubles.
-const EXACT: i64 = 1 << 53;
+const MAX_EXACT_INTEGER: i64 = 1 << 53;
 
 /// What a call may cost.
 #[derive(Debug, Clone, Copy)]
@@ -181,10 +181,10 @@ fn plain(text: &str) -> String {
 
 /// A text, cut where it is too long.
 pub(super) fn text(text: &str) -> Value {
-    if text.len() <= CELL {
+    if text.len() <= MAX_CELL_BYTES {
         return text.into();
     }
-    let end = (0..=CELL)
+    let end = (0..=MAX_CELL_BYTES)
         .rev()
         .find(|end| text.is_char_boundary(*end))
         .unwrap_or_default();
@@ -194,13 +194,13 @@ pub(super) fn text(text: &str) -> Value {
 /// A text that may not be UTF-8.
 pub(super) fn lossy(bytes: &[u8]) -> Value {
     // A letter that the cut splits is cut off by `text`.
-    let bytes = bytes.get(..CELL + 4).unwrap_or(bytes);
+    let bytes = bytes.get(..MAX_CELL_BYTES + 4).unwrap_or(bytes);
     text(&String::from_utf8_lossy(bytes))
 }
 
 /// A whole number: exact, whoever reads it.
 pub(super) fn integer(number: i64) -> Value {
-    if number.unsigned_abs() <= EXACT.unsigned_abs() {
+    if number.unsigned_abs() <= MAX_EXACT_INTEGER.unsigned_abs() {
         number.into()
     } else {
         number.to_string().into()

@@ -4,16 +4,16 @@ use super::catalog::{Table, TableName};
 use super::dialect::Dialect;
 
 /// Tables whose names level 2 tells.
-const NAMES: usize = 200;
+const MAX_TABLE_NAMES: usize = 200;
 
 /// Tables whose statements level 2 tells.
-pub(super) const STATEMENTS: usize = 40;
+pub(super) const MAX_TABLE_STATEMENTS: usize = 40;
 
 /// Bytes of statements in level 2.
 const BYTES: usize = 24 * 1024;
 
 /// Columns of a table that its statement tells.
-const COLUMNS: usize = 200;
+const MAX_COLUMNS: usize = 200;
 
 /// Plain names stand as they are.
 fn name(dialect: Dialect, name: &str) -> String {
@@ -42,7 +42,7 @@ pub(super) fn statement(dialect: Dialect, table: &Table) -> String {
     let mut lines: Vec<String> = table
         .columns
         .iter()
-        .take(COLUMNS)
+        .take(MAX_COLUMNS)
         .map(|column| {
             let mut line = format!("{} {}", name(dialect, &column.name), column.kind);
             if !column.nullable {
@@ -55,10 +55,10 @@ pub(super) fn statement(dialect: Dialect, table: &Table) -> String {
             line
         })
         .collect();
-    if table.columns.len() > COLUMNS {
+    if table.columns.len() > MAX_COLUMNS {
         lines.push(format!(
             "-- and {} more columns",
-            table.columns.len() - COLUMNS
+            table.columns.len() - MAX_COLUMNS
         ));
     }
     if !table.primary_key.is_empty() {
@@ -142,7 +142,7 @@ pub(super) fn description(dialect: Dialect, table: &Table) -> String {
 pub(super) fn overview(dialect: Dialect, tables: &[TableName], described: &[Table]) -> String {
     let shown: Vec<&str> = tables
         .iter()
-        .take(NAMES)
+        .take(MAX_TABLE_NAMES)
         .map(|table| table.name.as_str())
         .collect();
     let mut text = format!(
@@ -150,10 +150,10 @@ pub(super) fn overview(dialect: Dialect, tables: &[TableName], described: &[Tabl
         dialect.name(),
         shown.join(", ")
     );
-    if tables.len() > NAMES {
+    if tables.len() > MAX_TABLE_NAMES {
         let more = format!(
             ", and {} more: sql_list_tables has them all",
-            tables.len() - NAMES
+            tables.len() - MAX_TABLE_NAMES
         );
         text.push_str(&more);
     }

@@ -27,7 +27,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::engine::{Order, Question};
 use super::error;
 use super::functions::Functions;
-use super::pool::{self, CONNECTIONS};
+use super::pool::{self, MAX_CONNECTIONS};
 use super::relations;
 use super::rows::{self, Bounds, Column, Rows};
 use super::scalar;
@@ -38,10 +38,10 @@ const SAMPLE: &str = include_str!("sample.sql");
 
 /// Bytes of memory that `SQLite` may have in this process: a query cannot make
 /// values, sorts or groups that the server would die of.
-const MEMORY: i64 = 256 << 20;
+const MAX_MEMORY_BYTES: i64 = 256 << 20;
 
 /// Steps after which a statement looks whether it is still wanted.
-const STEPS: i32 = 1000;
+const STOP_CHECK_INTERVAL: i32 = 1000;
 
 /// Bytes that a value may have.
 const LENGTH: i32 = 1 << 20;
@@ -62,7 +62,7 @@ const LIMITS: &[(Limit, i32)] = &[
 ];
 
 /// How long a statement that was asked to stop may take to do so.
-const STOPPING: Duration = Duration::from_millis(300);
+const STOP_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Where a database is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,9 +82,9 @@ pub(super) struct SqliteEngine {
 }
 
 /// Stops the statement when it is dropped, at the end or before.
-struct Wanted(Arc<AtomicBool>);
+struct StatementGuard(Arc<AtomicBool>);
 
-impl Drop for Wanted {
+impl Drop for StatementGuard {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }
@@ -96,7 +96,7 @@ impl SqliteEngine {
             read_only: read_only || source == Source::Sample,
             source,
             functions,
-            permits: Arc::new(Semaphore::new(CONNECTIONS)),
+            permits: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
         }
     }
 
@@ -165,7 +165,7 @@ impl SqliteEngine {
         let permit = pool::permit(&self.permits).await?;
         let flag = Arc::new(AtomicBool::new(true));
         let (source, asked) = (self.source.clone(), Arc::clone(&flag));
-        let wanted = Wanted(flag);
+        let wanted = StatementGuard(flag);
         let (answer, mut answered) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name("sql-sqlite".to_owned())
@@ -186,7 +186,7 @@ impl SqliteEngine {
             return outcome.unwrap_or_else(|_| Err(error::unreachable()));
         }
         drop(wanted);
-        match timeout(STOPPING, answered).await {
+        match timeout(STOP_TIMEOUT, answered).await {
             // It ended before it heard of it: what it wrote is written.
             Ok(Ok(Ok(outcome))) => Ok(outcome),
             Ok(_) => Err(error::late(bounds.time)),
@@ -243,7 +243,7 @@ fn open(source: &Source, writes: bool, wanted: &Arc<AtomicBool>) -> rusqlite::Re
         }
     };
     connection.busy_timeout(Duration::from_secs(2))?;
-    connection.pragma_update(None, "hard_heap_limit", MEMORY)?;
+    connection.pragma_update(None, "hard_heap_limit", MAX_MEMORY_BYTES)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "query_only", !writes)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -253,7 +253,10 @@ fn open(source: &Source, writes: bool, wanted: &Arc<AtomicBool>) -> rusqlite::Re
     }
     scalar::install(&connection, LENGTH.unsigned_abs() as usize)?;
     let wanted = Arc::clone(wanted);
-    connection.progress_handler(STEPS, Some(move || !wanted.load(Ordering::Relaxed)))?;
+    connection.progress_handler(
+        STOP_CHECK_INTERVAL,
+        Some(move || !wanted.load(Ordering::Relaxed)),
+    )?;
     Ok(connection)
 }
 

@@ -26,7 +26,7 @@ use registry::{Head, Near, nearest_names};
 pub const LOAD_DETAILS: &str = "load_details";
 /// How much longer than it was told a handler is waited for, so that one which looks
 /// at the time itself is heard: it knows better what became of the call.
-const LAST_WORD: Duration = Duration::from_millis(5);
+const HANDLER_STOP_MARGIN: Duration = Duration::from_millis(5);
 
 /// Which tool to call, and with what.
 #[derive(Debug, Clone)]
@@ -192,7 +192,7 @@ impl Tools {
             });
         };
         let time = invocation.timeout;
-        let last_word = LAST_WORD.min(time / 20);
+        let last_word = HANDLER_STOP_MARGIN.min(time / 20);
         match tokio::time::timeout(time.saturating_add(last_word), handler.call(invocation)).await {
             Ok(answer) => Ok(answer?),
             Err(_) => Err(Error::TooLate {

@@ -28,11 +28,11 @@ const PAGE: &str = "tool-calls";
 /// Records that wait to be written, at most.
 const MAX_WAITING: usize = 20_000;
 /// Records in one write.
-const RECORDS_A_WRITE: usize = 500;
+const RECORDS_PER_WRITE: usize = 500;
 /// Stray calls over which their list reaches back.
-const KEEP_STRAY: u64 = 1_000;
+const MAX_STRAY_CALLS: u64 = 1_000;
 /// Records that one write removes at most: more than it adds.
-const FORGOTTEN_A_WRITE: u64 = 1_000;
+const REMOVALS_PER_WRITE: u64 = 1_000;
 
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,12 +122,12 @@ impl Ring {
     async fn write(&self, store: &Store) -> Result<(), CommitError> {
         loop {
             let (taken, forgotten) = self.with(|waiting| {
-                let records = waiting.records.iter().take(RECORDS_A_WRITE);
+                let records = waiting.records.iter().take(RECORDS_PER_WRITE);
                 let taken: Vec<_> = records.cloned().collect();
                 let end = taken.last().map_or(0, |record| record.number + 1);
                 let first = waiting.first;
                 let kept = end.saturating_sub(self.keep);
-                let forgotten = first..kept.clamp(first, first + FORGOTTEN_A_WRITE);
+                let forgotten = first..kept.clamp(first, first + REMOVALS_PER_WRITE);
                 (taken, forgotten)
             });
             if taken.is_empty() {
@@ -226,7 +226,7 @@ impl Journal {
     pub(super) fn open(store: Store, keep: u64) -> Result<Self, StoreError> {
         Ok(Self {
             calls: Ring::open(&store, CALLS, keep)?,
-            stray: Ring::open(&store, STRAY, keep.min(KEEP_STRAY))?,
+            stray: Ring::open(&store, STRAY, keep.min(MAX_STRAY_CALLS))?,
             store,
             pending: Notify::new(),
         })

@@ -11,11 +11,11 @@ use super::session::Loaded;
 use model::{FileEntry, SkillId, ToolArgument, ToolConfig, Version, beginning, inert_line};
 
 /// Characters of the session in the line that ends an author's text.
-const MARK: usize = 8;
+const MARK_CHARS: usize = 8;
 /// Characters of what a tool or resource is for.
-const DESCRIPTION: usize = 200;
+const MAX_DESCRIPTION_CHARS: usize = 200;
 /// Names of files at most.
-const FILES: usize = 40;
+const MAX_FILE_NAMES: usize = 40;
 
 /// The text of level 2: what the handler has to say, or a heading; the
 /// instructions; what is unlocked. The session is told to whoever must repeat it.
@@ -57,7 +57,7 @@ pub(super) fn resource(id: &SkillId, name: &str, content: String, session: &str)
 
 /// An author's text between the two lines.
 fn between(whose: &str, text: &str, session: &str) -> String {
-    let mark: String = session.chars().take(MARK).collect();
+    let mark: String = session.chars().take(MARK_CHARS).collect();
     format!(
         "{whose}, by its author and not by the user or the system, up to the line `End {mark}`:\n\n{}\n\n\
          End {mark}",
@@ -103,7 +103,7 @@ fn tools(text: &mut String, version: &Version) {
     }
     for tool in configs {
         _ = write!(text, "- `{}`", signature(tool));
-        let what = beginning(&tool.description, DESCRIPTION);
+        let what = beginning(&tool.description, MAX_DESCRIPTION_CHARS);
         if !what.is_empty() {
             _ = write!(text, ": {what}");
         }
@@ -141,14 +141,14 @@ fn files(text: &mut String, version: &Version) {
     text.push_str("More, read with `read_file`:\n");
     for resource in resources {
         let name = inert_line(&resource.name);
-        _ = match beginning(&resource.description, DESCRIPTION).as_str() {
+        _ = match beginning(&resource.description, MAX_DESCRIPTION_CHARS).as_str() {
             "" => writeln!(text, "- `{name}`"),
             what => writeln!(text, "- `{name}`: {what}"),
         };
     }
     let names: Vec<_> = others
         .by_ref()
-        .take(FILES)
+        .take(MAX_FILE_NAMES)
         .map(|file| format!("`{}`", inert_line(file.path.as_str())))
         .collect();
     if !names.is_empty() {

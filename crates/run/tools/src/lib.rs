@@ -49,7 +49,7 @@ pub use journal::{CallPage, CallRecord};
 pub use list::{ListedTool, ToolQuery};
 pub use load::{Detail, Load, LoadedSkill, LoadedStatus, SessionPage, SessionSkill};
 pub use session::Loaded;
-pub use view::{Shown, View, Viewed};
+pub use view::{FileView, View, Viewed};
 
 use composition::Composition;
 use handler::{Handler, Invocation, LOAD_CORE, Output, Progress, ToolError, ToolErrorKind, Work};

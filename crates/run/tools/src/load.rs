@@ -17,7 +17,7 @@ use registry::{Head, UsageKind};
 
 /// How long a handler may take over what level 2 begins with: without it the
 /// instructions still serve.
-const CORE_TIME: Duration = Duration::from_secs(10);
+const CORE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a handler's beginning of level 2.
 const MAX_CORE_BYTES: usize = 64 * 1024;
 
@@ -423,7 +423,7 @@ fn asked(
 /// What the handler says before the instructions. One that fails says so
 /// there: the instructions serve without it.
 async fn core(handler: &dyn Handler, head: &Head, version: &Version, load: &Load) -> String {
-    let time = CORE_TIME.min(load.timeout);
+    let time = CORE_TIMEOUT.min(load.timeout);
     let context = load.context.clone().unwrap_or_default();
     let invocation = asked((head, version), LOAD_CORE, context, time, &load.caller);
     let name = inert_line(&version.skill.name);

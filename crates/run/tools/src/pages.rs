@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use model::Digest;
 
 /// Sessions that pages may hold in vain, beside as many as there are.
-pub(super) const IN_VAIN: usize = 1_024;
+pub(super) const MAX_ORPHANED_SESSIONS: usize = 1_024;
 
 /// The pages that are stored.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Pages {
     /// Gives up the oldest page, with what is on it, where pages hold too much for so many
     /// sessions.
     pub(super) fn give_up(&mut self, sessions: usize) -> Option<(u64, Vec<Digest>)> {
-        if sessions > 0 && self.stored <= 2 * sessions + IN_VAIN {
+        if sessions > 0 && self.stored <= 2 * sessions + MAX_ORPHANED_SESSIONS {
             return None;
         }
         let oldest = self.all.pop_front()?;

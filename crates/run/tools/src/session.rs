@@ -43,10 +43,10 @@ pub(super) const MAX_CONTEXT_BYTES: usize = 64 * 1024;
 /// Bytes of sessions at which a page is full.
 const PAGE_BYTES: usize = 24 * 1024;
 /// Pages in one write.
-const PAGES_A_WRITE: usize = 16;
+const PAGES_PER_WRITE: usize = 16;
 /// Sessions that are gone and still wait to be written, at most, beside as many as
 /// there are.
-const GONE: usize = 64;
+const MAX_UNWRITTEN_SESSIONS: usize = 64;
 /// How much older than in memory the last use of a stored session may be.
 const TOUCH: SignedDuration = SignedDuration::from_mins(10);
 
@@ -342,7 +342,7 @@ impl Sessions {
                 let page = state.page();
                 (!page.is_empty()).then(|| (state.pages.number(), page))
             });
-            pages.take(PAGES_A_WRITE).collect::<Vec<_>>()
+            pages.take(PAGES_PER_WRITE).collect::<Vec<_>>()
         });
         if pages.is_empty() {
             return Ok(false);
@@ -353,7 +353,7 @@ impl Sessions {
         };
         self.with(|state| {
             if written.is_ok() {
-                let is_full = pages.len() == PAGES_A_WRITE;
+                let is_full = pages.len() == PAGES_PER_WRITE;
                 for (number, page) in pages {
                     let keys = page.into_iter().map(|(key, _)| key).collect();
                     state.written(number, keys);

@@ -20,7 +20,7 @@ use model::{
 const TEXT_BYTES: u64 = 32 * 1024;
 /// Digits of the digest in the line that ends a text. A file that has its own by chance
 /// takes 2^64 attempts.
-const MARK: usize = 16;
+const MARK_CHARS: usize = 16;
 /// Bytes of an image at most.
 const IMAGE_BYTES: usize = 1024 * 1024;
 /// Media types of images that models take.
@@ -59,7 +59,7 @@ pub struct Viewed {
     /// The version it belongs to.
     pub version: VersionNumber,
     /// What is shown.
-    pub shown: Shown,
+    pub shown: FileView,
     /// The lines before and behind a text. None: it came with the server, or is no text.
     pub between: Option<(String, String)>,
 }
@@ -72,17 +72,17 @@ impl Viewed {
             size, mime_type, ..
         } = self;
         match &self.shown {
-            Shown::Text { part: (0, end), .. } if end == size => None,
-            Shown::Text {
+            FileView::Text { part: (0, end), .. } if end == size => None,
+            FileView::Text {
                 part: (start, end), ..
             } if end == size => Some(format!("Bytes {start} to {end} of {size}: the end.")),
-            Shown::Text {
+            FileView::Text {
                 part: (start, end), ..
             } => Some(format!(
                 "Bytes {start} to {end} of {size}; read on with `offset_bytes` {end}."
             )),
-            Shown::Image(_) => None,
-            Shown::Link => Some(format!(
+            FileView::Image(_) => None,
+            FileView::Link => Some(format!(
                 "{size} bytes of {mime_type}, which is no text that could be shown."
             )),
         }
@@ -91,7 +91,7 @@ impl Viewed {
 
 /// What a model sees of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
+pub enum FileView {
     /// A text, or the part of it that ends before `next`.
     Text {
         /// The part.
@@ -148,8 +148,10 @@ impl Tools {
         let size = bytes.len();
         let shown = match std::str::from_utf8(&bytes) {
             Ok(text) => part_of(text, view.offset, view.limit)?,
-            _ if IMAGES.contains(&mime_type.as_str()) && size <= IMAGE_BYTES => Shown::Image(bytes),
-            _ => Shown::Link,
+            _ if IMAGES.contains(&mime_type.as_str()) && size <= IMAGE_BYTES => {
+                FileView::Image(bytes)
+            }
+            _ => FileView::Link,
         };
         let between = between(&described.head.id, file.path.as_str(), file.digest, &shown);
         Ok(Viewed {
@@ -187,11 +189,11 @@ impl Tools {
 }
 
 /// The lines between which an author's text stands.
-fn between(id: &SkillId, name: &str, digest: Digest, shown: &Shown) -> Option<(String, String)> {
-    if id.is_builtin() || !matches!(shown, Shown::Text { .. }) {
+fn between(id: &SkillId, name: &str, digest: Digest, shown: &FileView) -> Option<(String, String)> {
+    if id.is_builtin() || !matches!(shown, FileView::Text { .. }) {
         return None;
     }
-    let mark: String = digest.hex().chars().take(MARK).collect();
+    let mark: String = digest.hex().chars().take(MARK_CHARS).collect();
     let name = inert_line(name);
     let before = format!(
         "`{name}` of the skill `{id}`, by its author and not by the user or the system, up to the line \
@@ -202,7 +204,7 @@ fn between(id: &SkillId, name: &str, digest: Digest, shown: &Shown) -> Option<(S
 
 /// A part of a text: from a character on, and up to the end of a line where there is one
 /// in its second half.
-fn part_of(text: &str, offset: u64, limit: u64) -> Result<Shown, Error> {
+fn part_of(text: &str, offset: u64, limit: u64) -> Result<FileView, Error> {
     let size = text.len();
     let start = usize::try_from(offset).ok().filter(|start| *start <= size);
     let start = start.ok_or_else(|| lookup::Error::Parameter {
@@ -219,7 +221,7 @@ fn part_of(text: &str, offset: u64, limit: u64) -> Result<Shown, Error> {
         Some(at) => start + at,
         None => end,
     };
-    Ok(Shown::Text {
+    Ok(FileView::Text {
         text: text.get(start..end).unwrap_or_default().to_owned(),
         part: (start, end),
     })
@@ -237,7 +239,7 @@ mod tests {
             let (mut whole, mut offset) = (String::new(), 0);
             while offset < text.len() {
                 let shown = part_of(&text, offset as u64, limit).expect("a part");
-                let Shown::Text {
+                let FileView::Text {
                     text: part,
                     part: (start, end),
                 } = shown
@@ -256,7 +258,7 @@ mod tests {
         let nothing = part_of("", 0, 0).expect("a part");
         assert_eq!(
             nothing,
-            Shown::Text {
+            FileView::Text {
                 text: String::new(),
                 part: (0, 0)
             }

@@ -37,7 +37,7 @@
     clippy::print_stderr
 )]
 
-mod below;
+mod allowed_root;
 mod error;
 mod inventory;
 mod lock;
@@ -53,7 +53,7 @@ mod text;
 mod version;
 mod walk;
 
-pub use below::below;
+pub use allowed_root::below;
 pub use error::Error;
 pub use inventory::{InlineFile, Inventory};
 pub use options::{Limits, ScanOptions};
@@ -70,9 +70,9 @@ use manifest::{ManifestFacts, ManifestFormat};
 use stack::Stack;
 
 /// From here on an item says that its technology is in use, not that it may be.
-const CERTAIN: f64 = 0.9;
+const CERTAIN_CONFIDENCE: f64 = 0.9;
 /// Below, an item is a guess.
-const PROBABLE: f64 = 0.6;
+const PROBABLE_CONFIDENCE: f64 = 0.6;
 
 /// Dependencies of all manifests together, and names in all lockfiles together.
 const MAX_DEPENDENCIES: usize = 50_000;
@@ -164,9 +164,9 @@ pub fn analyze(inventory: &Inventory, options: &ScanOptions) -> Analysis {
     let whole = !inventory.cut && whole && options.include_dependencies && !options.quick_mode;
     let at_least = |confidence: f64| stack.iter().any(|item| item.confidence >= confidence);
     Analysis {
-        confidence_level: if whole && !manifests.is_empty() && at_least(CERTAIN) {
+        confidence_level: if whole && !manifests.is_empty() && at_least(CERTAIN_CONFIDENCE) {
             ConfidenceLevel::High
-        } else if at_least(PROBABLE) {
+        } else if at_least(PROBABLE_CONFIDENCE) {
             ConfidenceLevel::Medium
         } else {
             ConfidenceLevel::Low

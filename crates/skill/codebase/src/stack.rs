@@ -11,23 +11,23 @@ use super::version;
 use technologies::{Technology, TechnologyKind, table};
 
 /// A direct dependency, or the manifest of the language itself.
-const DECLARED: f64 = 1.0;
+const DECLARED_CONFIDENCE: f64 = 1.0;
 /// A dependency for developing, a package that is made for the technology, a file
 /// that only it reads, a file that pins its version.
-const LIKELY: f64 = 0.9;
+const LIKELY_CONFIDENCE: f64 = 0.9;
 /// The image of a container.
-const IMAGE: f64 = 0.8;
+const IMAGE_CONFIDENCE: f64 = 0.8;
 /// At least half of the files are of the language.
-const MAIN_LANGUAGE: f64 = 0.8;
+const MAIN_LANGUAGE_CONFIDENCE: f64 = 0.8;
 /// At least a tenth of them are; also the most that folders beside the project
 /// (tests, examples) say.
-const LANGUAGE: f64 = 0.6;
+const LANGUAGE_CONFIDENCE: f64 = 0.6;
 /// Below: something follows from another technology, or a lockfile names it.
-const INFERRED: f64 = 0.5;
+const INFERRED_CONFIDENCE: f64 = 0.5;
 /// Fewer files are of the language.
-const RARE_LANGUAGE: f64 = 0.4;
+const RARE_LANGUAGE_CONFIDENCE: f64 = 0.4;
 /// Files of which one must be of a language to put it into the stack.
-const ONE_OF: usize = 100;
+const FILES_PER_LANGUAGE_FILE: usize = 100;
 /// Files that are asked for the version of a dependency.
 const MAX_ABOVE: usize = 16;
 /// Folders that stand beside a project. What is used there may not be its own.
@@ -111,7 +111,7 @@ impl Stack {
             technology,
             version,
             confidence: if aside(file) {
-                confidence.min(LANGUAGE)
+                confidence.min(LANGUAGE_CONFIDENCE)
             } else {
                 confidence
             },
@@ -136,8 +136,8 @@ impl Stack {
     pub(super) fn manifests(&mut self, all: &[ManifestFacts], locks: &[Lock]) {
         for found in all {
             let confidence = match found.source {
-                Source::VersionFile => LIKELY,
-                _ => DECLARED,
+                Source::VersionFile => LIKELY_CONFIDENCE,
+                _ => DECLARED_CONFIDENCE,
             };
             for (id, written) in &found.manifest.platforms {
                 if let Some(technology) = table().get(id) {
@@ -166,7 +166,13 @@ impl Stack {
         if let Some((found, javascript)) = package.zip(table().get("javascript"))
             && !self.has("typescript")
         {
-            self.add(javascript, None, LANGUAGE, Source::Inferred, &found.path);
+            self.add(
+                javascript,
+                None,
+                LANGUAGE_CONFIDENCE,
+                Source::Inferred,
+                &found.path,
+            );
         }
     }
 
@@ -195,9 +201,9 @@ impl Stack {
             // language it makes no difference.
             let language = shown.technology.kind == TechnologyKind::Language;
             let confidence = match (found.ecosystem, shown.itself) {
-                (Ecosystem::Image, _) => IMAGE,
-                (_, true) if language || !dependency.development => DECLARED,
-                _ => LIKELY,
+                (Ecosystem::Image, _) => IMAGE_CONFIDENCE,
+                (_, true) if language || !dependency.development => DECLARED_CONFIDENCE,
+                _ => LIKELY_CONFIDENCE,
             };
             let version = version.clone().filter(|_| shown.itself);
             self.add(
@@ -225,7 +231,7 @@ impl Stack {
                     self.add(
                         shown.technology,
                         version,
-                        INFERRED,
+                        INFERRED_CONFIDENCE,
                         Source::Lockfile,
                         &lock.path,
                     );
@@ -251,7 +257,13 @@ impl Stack {
             let read = super::manifest::form(path).is_some() || lock::manager(path).is_some();
             telling += usize::from(read || language.is_some() || !shown.is_empty());
             for technology in shown {
-                self.add(technology, None, LIKELY, Source::ConfigFile, path);
+                self.add(
+                    technology,
+                    None,
+                    LIKELY_CONFIDENCE,
+                    Source::ConfigFile,
+                    path,
+                );
             }
         }
         let mut languages: Vec<_> = counts.into_values().collect();
@@ -268,15 +280,15 @@ impl Stack {
         let settings = self.has("typescript") && count_of("javascript") < count_of("typescript");
         let mut shown = Vec::new();
         for (language, count, path) in programming {
-            if *count * ONE_OF < all || (language.id == "javascript" && settings) {
+            if *count * FILES_PER_LANGUAGE_FILE < all || (language.id == "javascript" && settings) {
                 continue;
             }
             let confidence = if *count * 2 >= all {
-                MAIN_LANGUAGE
+                MAIN_LANGUAGE_CONFIDENCE
             } else if *count * 10 >= all {
-                LANGUAGE
+                LANGUAGE_CONFIDENCE
             } else {
-                RARE_LANGUAGE
+                RARE_LANGUAGE_CONFIDENCE
             };
             shown.push((*language, confidence, (*path).to_owned()));
         }
@@ -296,7 +308,13 @@ impl Stack {
             let (id, file, certain) = (found.technology.id, found.file.clone(), found.confidence);
             for needed in table().needs(id) {
                 if !self.has(needed.id) {
-                    self.add(needed, None, INFERRED.min(certain), Source::Inferred, &file);
+                    self.add(
+                        needed,
+                        None,
+                        INFERRED_CONFIDENCE.min(certain),
+                        Source::Inferred,
+                        &file,
+                    );
                 }
             }
             at += 1;

@@ -28,7 +28,7 @@ const MAX_IGNORE_BYTES: usize = 64 * 1024;
 const MAX_IGNORE_LINES: usize = 1_000;
 /// Levels that the folders of continuous integration and agents may be deeper than
 /// the others: `.github/workflows` is seen at every depth.
-const HIDDEN_LEVELS: usize = 2;
+const EXTRA_HIDDEN_DEPTH: usize = 2;
 
 /// A folder that is to be entered.
 struct Folder {
@@ -159,7 +159,7 @@ impl FolderWalk<'_> {
             if kind.is_dir() {
                 let deep = depth(&path) + 1;
                 let hidden = if path.starts_with('.') {
-                    HIDDEN_LEVELS
+                    EXTRA_HIDDEN_DEPTH
                 } else {
                     0
                 };

@@ -9,52 +9,52 @@ use super::rules::rules;
 use super::text::{Parts, Role, Word, stem};
 
 /// What a word counts, by where it stands.
-const IN_NAME: f64 = 3.0;
-const IN_TAGS: f64 = 1.5;
-const IN_TITLE: f64 = 1.0;
-const IN_MATTER: f64 = 1.5;
-const IN_MORE: f64 = 0.8;
+const NAME_WEIGHT: f64 = 3.0;
+const TAGS_WEIGHT: f64 = 1.5;
+const TITLE_WEIGHT: f64 = 1.0;
+const MATTER_WEIGHT: f64 = 1.5;
+const MORE_WEIGHT: f64 = 0.8;
 const MAX_OF_DESCRIPTION: f64 = 3.5;
-const IN_BODY: f64 = 0.15;
+const BODY_WEIGHT: f64 = 0.15;
 const MAX_OF_BODY: f64 = 1.2;
 /// A technology that it is about, for its categories: the first of them, and the others.
-const OF_TECHNOLOGY: f64 = 3.0;
-const ALSO_OF_TECHNOLOGY: f64 = 1.0;
+const TECHNOLOGY_WEIGHT: f64 = 3.0;
+const OTHER_TECHNOLOGY_WEIGHT: f64 = 1.0;
 const MAX_OF_TECHNOLOGIES: f64 = 3.5;
 
 /// Below, nothing is said of a skill.
 const MIN_EVIDENCE: f64 = 1.0;
 /// Others need this, and this share of the main one.
-const OTHERS: f64 = 2.5;
-const SHARE: f64 = 0.6;
+const MIN_OTHER_EVIDENCE: f64 = 2.5;
+const MIN_OTHER_SHARE: f64 = 0.6;
 /// The category of a technology that a skill is certainly about needs less.
-const SHARE_OF_PLATFORM: f64 = 0.3;
-const CERTAIN: f64 = 0.9;
+const MIN_PLATFORM_SHARE: f64 = 0.3;
+const CERTAIN_CONFIDENCE: f64 = 0.9;
 /// Categories of a skill.
 const MAX_CATEGORIES: usize = 4;
 
 /// Infers categories, the main one first.
 pub(super) fn infer(parts: &Parts, technologies: &[Inferred]) -> Vec<Inferred> {
     let mut evidence = CategoryEvidence::new();
-    evidence.part(&parts.name, IN_NAME);
+    evidence.part(&parts.name, NAME_WEIGHT);
     for tag in &parts.tags {
-        evidence.part(tag, IN_TAGS);
+        evidence.part(tag, TAGS_WEIGHT);
     }
     let mut description = CategoryEvidence::new();
     let first = parts.first();
     for (at, (role, words)) in parts.description.iter().enumerate() {
         let weight = match role {
-            Role::Matter if at <= first => IN_MATTER,
-            _ => IN_MORE,
+            Role::Matter if at <= first => MATTER_WEIGHT,
+            _ => MORE_WEIGHT,
         };
         description.part(words, weight);
         description.unspaced(words, weight);
     }
     evidence.add(&description, MAX_OF_DESCRIPTION);
-    evidence.part(&parts.title, IN_TITLE);
+    evidence.part(&parts.title, TITLE_WEIGHT);
     let mut body = CategoryEvidence::new();
     for words in &parts.body {
-        body.part(words, IN_BODY);
+        body.part(words, BODY_WEIGHT);
     }
     evidence.add(&body, MAX_OF_BODY);
     let mut of_technologies = CategoryEvidence::new();
@@ -64,7 +64,7 @@ pub(super) fn infer(parts: &Parts, technologies: &[Inferred]) -> Vec<Inferred> {
     evidence.add(&of_technologies, MAX_OF_TECHNOLOGIES);
     let platform = technologies
         .iter()
-        .filter(|technology| technology.confidence() >= CERTAIN)
+        .filter(|technology| technology.confidence() >= CERTAIN_CONFIDENCE)
         .find_map(|technology| first_category(&technology.id));
     evidence.strongest(platform)
 }
@@ -128,9 +128,9 @@ impl CategoryEvidence {
     fn technology(&mut self, technology: &Inferred) {
         for (rank, category) in categories_of(&technology.id).iter().enumerate() {
             let weight = if rank == 0 {
-                OF_TECHNOLOGY
+                TECHNOLOGY_WEIGHT
             } else {
-                ALSO_OF_TECHNOLOGY
+                OTHER_TECHNOLOGY_WEIGHT
             };
             self.put(*category, weight * technology.confidence());
         }
@@ -152,9 +152,9 @@ impl CategoryEvidence {
         else {
             return Vec::new();
         };
-        let others = OTHERS.max(best * SHARE);
+        let others = MIN_OTHER_EVIDENCE.max(best * MIN_OTHER_SHARE);
         found.retain(|(at, weight)| {
-            let of_platform = platform == Some(*at) && *weight >= best * SHARE_OF_PLATFORM;
+            let of_platform = platform == Some(*at) && *weight >= best * MIN_PLATFORM_SHARE;
             *weight >= best.min(others) || of_platform
         });
         found.truncate(MAX_CATEGORIES);

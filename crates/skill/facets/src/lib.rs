@@ -12,7 +12,7 @@
 //!   away from ("migrate from X") does not count.
 //! * A skill has one main category, the first of them, and others where it says as much of
 //!   those.
-//! * The rules are data: `categories.txt` and `technologies.txt`. [`RULES`] numbers them,
+//! * The rules are data: `categories.txt` and `technologies.txt`. [`RULES_VERSION`] numbers them,
 //!   so that what was inferred by older ones is known and can be had anew.
 //!
 //! | file | what it says |
@@ -21,7 +21,7 @@
 //! | `phrases` | where phrases of several words stand among words |
 //! | `rules` | the two files, read |
 //! | `technologies`, `categories` | what speaks for each, and how much |
-//! | `uses` | phrases that call a skill up, stated or in the sentences that say when to use it |
+//! | `trigger_phrases` | phrases that call a skill up, stated or in the sentences that say when to use it |
 //! | `vocabulary` | the words that people use for ids, and those nearest to one that nobody knows |
 //!
 //! Not here: who filters by facets (`registry`, `search`, `lookup`), what technologies a
@@ -43,7 +43,7 @@ mod technologies;
 #[cfg(test)]
 mod tests;
 mod text;
-mod uses;
+mod trigger_phrases;
 mod vocabulary;
 
 use std::borrow::Cow;
@@ -52,14 +52,14 @@ use model::{FileEntry, Skill};
 use serde::{Deserialize, Serialize};
 
 pub use technologies::named as technologies_named;
-pub use uses::{Phrase, uses};
+pub use trigger_phrases::{Phrase, uses};
 pub use vocabulary::{
     categories as known_categories, category_id, nearest_categories, nearest_technologies,
     technology_id,
 };
 
 /// The number of the rules. Raised with every change of what they come to.
-pub const RULES: u32 = 1;
+pub const RULES_VERSION: u32 = 1;
 
 /// One thing that a skill seems to be about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ pub fn infer(skill: &Skill, files: &[FileEntry]) -> Facets {
     // After the technologies, which say something of the category themselves.
     let categories = categories::infer(&parts, &technologies);
     Facets {
-        rules: RULES,
+        rules: RULES_VERSION,
         categories,
         technologies,
     }
@@ -123,6 +123,6 @@ impl Facets {
     /// They were inferred by the rules that hold now.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        self.rules == RULES
+        self.rules == RULES_VERSION
     }
 }

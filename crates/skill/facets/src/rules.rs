@@ -17,8 +17,8 @@ const CATEGORIES: &str = include_str!("categories.txt");
 const TECHNOLOGIES: &str = include_str!("technologies.txt");
 
 /// What a word that says a category counts, and one that hints at it.
-const SAYS: f64 = 1.0;
-const HINTS: f64 = 0.4;
+const STATED_WEIGHT: f64 = 1.0;
+const HINTED_WEIGHT: f64 = 0.4;
 
 /// How a phrase names a technology.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,8 +145,8 @@ impl Rules {
             let at = self.categories.len();
             let (says, hints) = (list(says), list(hints));
             let weighed = says
-                .map(|text| (text, SAYS))
-                .chain(hints.map(|text| (text, HINTS)));
+                .map(|text| (text, STATED_WEIGHT))
+                .chain(hints.map(|text| (text, HINTED_WEIGHT)));
             for (text, weight) in weighed {
                 let known = speaks.entry(stems(text)).or_default();
                 // A word that says it need not hint at it as well.

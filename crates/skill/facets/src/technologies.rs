@@ -14,26 +14,26 @@ use super::rules::{Name, Naming, rules};
 use super::text::{Parts, Role, Word, words};
 
 /// What speaks for a technology, by where it is named.
-const IN_NAME: f64 = 0.9;
-const IN_NAME_AS_A_WORD: f64 = 0.4;
-const IN_TAGS: f64 = 0.5;
-const IN_TITLE: f64 = 0.4;
+const NAME_WEIGHT: f64 = 0.9;
+const NAME_WORD_WEIGHT: f64 = 0.4;
+const TAGS_WEIGHT: f64 = 0.5;
+const TITLE_WEIGHT: f64 = 0.4;
 /// In what the description says first, and in what follows.
-const IN_MATTER: f64 = 0.6;
-const IN_MORE_MATTER: f64 = 0.4;
-const IN_USE: f64 = 0.3;
+const MATTER_WEIGHT: f64 = 0.6;
+const MORE_MATTER_WEIGHT: f64 = 0.4;
+const USE_WEIGHT: f64 = 0.3;
 /// Named again in the same part.
-const AGAIN: f64 = 0.1;
-const IN_BODY: f64 = 0.05;
+const REPEATED_WEIGHT: f64 = 0.1;
+const BODY_WEIGHT: f64 = 0.05;
 const MAX_OF_BODY: f64 = 0.25;
-const IN_FENCES: f64 = 0.1;
-const IN_FILES: f64 = 0.1;
+const FENCES_WEIGHT: f64 = 0.1;
+const FILES_WEIGHT: f64 = 0.1;
 /// Of so many named at once none is what it is about.
-const MANY: usize = 5;
-const ONE_OF_MANY: f64 = 0.5;
+const MIN_MANY: usize = 5;
+const ONE_OF_MANY_FACTOR: f64 = 0.5;
 
 /// From here on a skill is about it.
-const ABOUT: f64 = 0.5;
+const MIN_ABOUT_CONFIDENCE: f64 = 0.5;
 /// Technologies of a skill.
 const MAX_TECHNOLOGIES: usize = 8;
 
@@ -134,33 +134,33 @@ const LEAVES: &[&str] = &[
 /// Infers technologies, the most certain first.
 pub(super) fn infer(parts: &Parts, files: &[FileEntry]) -> Vec<Inferred> {
     let mut evidence = TechnologyEvidence::default();
-    evidence.part(&parts.name, Place::Name, IN_NAME);
+    evidence.part(&parts.name, TextPart::Name, NAME_WEIGHT);
     for tag in &parts.tags {
-        evidence.part(tag, Place::Tag, IN_TAGS);
+        evidence.part(tag, TextPart::Tag, TAGS_WEIGHT);
     }
     let first = parts.first();
     for (at, (role, words)) in parts.description.iter().enumerate() {
         let weight = match role {
-            Role::Matter if at == first => IN_MATTER,
-            Role::Matter => IN_MORE_MATTER,
-            Role::Use => IN_USE,
+            Role::Matter if at == first => MATTER_WEIGHT,
+            Role::Matter => MORE_MATTER_WEIGHT,
+            Role::Use => USE_WEIGHT,
             Role::Example => continue,
         };
-        evidence.part(words, Place::Prose, weight);
+        evidence.part(words, TextPart::Prose, weight);
     }
-    evidence.part(&parts.title, Place::Prose, IN_TITLE);
+    evidence.part(&parts.title, TextPart::Prose, TITLE_WEIGHT);
     let mut body = TechnologyEvidence::default();
     for words in &parts.body {
-        body.part(words, Place::Prose, IN_BODY);
+        body.part(words, TextPart::Prose, BODY_WEIGHT);
     }
     evidence.supported_by(&body, MAX_OF_BODY);
     let mut shown = TechnologyEvidence::default();
     for language in &parts.fences {
-        shown.language(language, IN_FENCES);
+        shown.language(language, FENCES_WEIGHT);
     }
     for file in files {
         if let Some((_, ending)) = file.path.as_str().rsplit_once('.') {
-            shown.language(ending, IN_FILES);
+            shown.language(ending, FILES_WEIGHT);
         }
     }
     evidence.supported_by(&shown, MAX_OF_BODY);
@@ -173,7 +173,7 @@ pub(super) fn infer(parts: &Parts, files: &[FileEntry]) -> Vec<Inferred> {
 pub fn named(text: &str) -> Vec<&'static str> {
     let words = words(text);
     let mut evidence = TechnologyEvidence::default();
-    evidence.part(&words, Place::Prose, ABOUT);
+    evidence.part(&words, TextPart::Prose, MIN_ABOUT_CONFIDENCE);
     let known = &rules().technologies;
     let ids = evidence.of.into_keys().filter_map(|at| known.get(at));
     ids.map(|technology| technology.known.id).collect()
@@ -181,7 +181,7 @@ pub fn named(text: &str) -> Vec<&'static str> {
 
 /// Where words stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TextPart {
     Name,
     Tag,
     Prose,
@@ -197,7 +197,7 @@ struct TechnologyEvidence {
 
 impl TechnologyEvidence {
     /// Takes in what some words name.
-    fn part(&mut self, words: &[Word], place: Place, weight: f64) {
+    fn part(&mut self, words: &[Word], place: TextPart, weight: f64) {
         let mut times: BTreeMap<usize, (u32, f64)> = BTreeMap::new();
         let mut last: Option<usize> = None;
         rules().names.find(words, |found: Found<'_, Name>| {
@@ -206,37 +206,38 @@ impl TechnologyEvidence {
             };
             let counts = match found.value.naming {
                 Naming::Plain => true,
-                Naming::InName => place == Place::Name,
+                Naming::InName => place == TextPart::Name,
                 Naming::InCompany => {
                     let in_name = self.as_words.contains(&technology);
-                    place != Place::Prose
+                    place != TextPart::Prose
                         || has_company(words, found.from, found.to, last)
                         || in_name && is_a_name(words, found.from)
                 }
             };
             if counts {
                 last = Some(found.to);
-                let is_start = place == Place::Name && leads_on(words, found.to);
+                let is_start = place == TextPart::Name && leads_on(words, found.to);
                 if !is_start && !is_left(words, found.from) {
-                    let as_a_word = place == Place::Name && found.value.naming == Naming::InCompany;
+                    let as_a_word =
+                        place == TextPart::Name && found.value.naming == Naming::InCompany;
                     if as_a_word {
                         self.as_words.insert(technology);
                     }
                     let known = times.entry(technology).or_default();
                     known.0 += 1;
-                    known.1 = f64::max(known.1, if as_a_word { IN_NAME_AS_A_WORD } else { weight });
+                    known.1 = f64::max(known.1, if as_a_word { NAME_WORD_WEIGHT } else { weight });
                 }
             }
             counts
         });
-        let share = if times.len() >= MANY {
-            ONE_OF_MANY
+        let share = if times.len() >= MIN_MANY {
+            ONE_OF_MANY_FACTOR
         } else {
             1.0
         };
         for (technology, (times, weight)) in times {
             let weight = weight * share;
-            let again = AGAIN * f64::from(times.min(3) - 1);
+            let again = REPEATED_WEIGHT * f64::from(times.min(3) - 1);
             *self.of.entry(technology).or_default() += weight + again.min(weight);
         }
     }
@@ -280,14 +281,14 @@ impl TechnologyEvidence {
 
     fn strongest(self) -> Vec<Inferred> {
         let mut found: Vec<(usize, f64)> = self.of.into_iter().collect();
-        found.retain(|(_, weight)| *weight >= ABOUT);
+        found.retain(|(_, weight)| *weight >= MIN_ABOUT_CONFIDENCE);
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         found.truncate(MAX_TECHNOLOGIES);
         let known = &rules().technologies;
         let inferred = |(at, weight): (usize, f64)| {
             let technology = known.get(at)?;
             // From .6 at the bound to .95, which a guess never is above.
-            let confidence = (0.6 + 0.35 * (weight - ABOUT)).min(0.95);
+            let confidence = (0.6 + 0.35 * (weight - MIN_ABOUT_CONFIDENCE)).min(0.95);
             Some(Inferred::new(technology.known.id, confidence))
         };
         found.into_iter().filter_map(inferred).collect()

@@ -6,10 +6,10 @@ use super::phrases::Phrases;
 use model::Skill;
 
 /// Words of a skill's instructions that are looked at.
-const BODY_WORDS: usize = 250;
+const MAX_BODY_WORDS: usize = 250;
 
 /// Words of a label, such as "Framework (OSS)." before a description.
-const LABEL_WORDS: usize = 3;
+const MAX_LABEL_WORDS: usize = 3;
 
 /// What stands between a word and the one before it, the strongest of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +90,7 @@ impl Parts {
     /// Which piece of the description says what the skill is: the first that is more than a
     /// label.
     pub(super) fn first(&self) -> usize {
-        let sentence = |(_, words): &(Role, Vec<Word>)| words.len() > LABEL_WORDS;
+        let sentence = |(_, words): &(Role, Vec<Word>)| words.len() > MAX_LABEL_WORDS;
         self.description
             .iter()
             .position(sentence)
@@ -109,7 +109,7 @@ impl Parts {
                 }
                 continue;
             }
-            if fenced || count > BODY_WORDS {
+            if fenced || count > MAX_BODY_WORDS {
                 continue;
             }
             if self.title.is_empty()

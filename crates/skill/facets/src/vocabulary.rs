@@ -7,7 +7,7 @@ use super::rules::{Naming, rules};
 use super::text::words;
 
 /// Ids that are offered for one that nobody knows.
-const NEAREST: usize = 3;
+const MAX_NEAREST_IDS: usize = 3;
 
 /// A word as ids are written: in lower case, with hyphens.
 fn folded(word: &str) -> String {
@@ -109,5 +109,9 @@ fn nearest(
     }
     found.retain(|(near, _)| *near >= 400);
     found.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
-    found.into_iter().take(NEAREST).map(|(_, id)| id).collect()
+    found
+        .into_iter()
+        .take(MAX_NEAREST_IDS)
+        .map(|(_, id)| id)
+        .collect()
 }

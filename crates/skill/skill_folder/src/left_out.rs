@@ -127,27 +127,27 @@ impl Patterns {
     /// What becomes of a file by its whole path. Of what stays out with its folder nothing more
     /// is asked; a name that no path has refuses the skill, even where patterns leave it out.
     #[must_use]
-    pub fn take<'path>(&self, path: &'path str) -> Taken<'path> {
+    pub fn take<'path>(&self, path: &'path str) -> Inclusion<'path> {
         let folders = path.match_indices('/');
         for folder in folders.filter_map(|(at, _)| path.get(..at)) {
             if let Err(error) = folder.parse::<FilePath>() {
-                return Taken::Invalid(error);
+                return Inclusion::Invalid(error);
             }
             if let Some(why) = self.why(folder, true) {
-                return Taken::Out(folder, why);
+                return Inclusion::Out(folder, why);
             }
         }
         match (path.parse(), self.why(path, false)) {
-            (Err(error), _) => Taken::Invalid(error),
-            (Ok(_), Some(why)) => Taken::Out(path, why),
-            (Ok(path), None) => Taken::In(path),
+            (Err(error), _) => Inclusion::Invalid(error),
+            (Ok(_), Some(why)) => Inclusion::Out(path, why),
+            (Ok(path), None) => Inclusion::In(path),
         }
     }
 }
 
 /// What becomes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Taken<'path> {
+pub enum Inclusion<'path> {
     /// It is a file of the skill.
     In(FilePath),
     /// This, the file or a folder that it is in, stays out, and why.

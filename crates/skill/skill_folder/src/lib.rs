@@ -34,7 +34,7 @@ use walkdir::{DirEntry, WalkDir};
 
 pub use inode::{Inode, inode};
 pub use left_out::{
-    LEFT_OUT, MAX_DEPTH, MAX_PATTERNS, Patterns, SKILLIGNORE, TOO_DEEP, Taken,
+    Inclusion, LEFT_OUT, MAX_DEPTH, MAX_PATTERNS, Patterns, SKILLIGNORE, TOO_DEEP,
     is_no_place_of_skills, left_out, pointer, too_deep, too_many_patterns,
 };
 use model::{FilePath, FilePathError, MAX_FILES, MAX_SKILL_BYTES, Problem, Severity};

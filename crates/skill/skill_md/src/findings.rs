@@ -66,20 +66,20 @@ impl Findings {
 }
 
 /// Characters shown of an author's text.
-const SHOWN: usize = 60;
+const MAX_SHOWN_CHARS: usize = 60;
 
 /// An author's text in a message.
 pub(super) fn shown(text: &str) -> String {
-    model::shown(text, SHOWN)
+    model::shown(text, MAX_SHOWN_CHARS)
 }
 
 /// Things that are listed in one message.
-const LISTED: usize = 30;
+const MAX_LISTED_ITEMS: usize = 30;
 
 /// A list in a message; what is too much is counted.
 pub(super) fn listing(things: impl ExactSizeIterator<Item = String>) -> String {
-    let more = things.len().saturating_sub(LISTED);
-    let mut list: Vec<String> = things.take(LISTED).collect();
+    let more = things.len().saturating_sub(MAX_LISTED_ITEMS);
+    let mut list: Vec<String> = things.take(MAX_LISTED_ITEMS).collect();
     if more > 0 {
         list.push(format!("and {more} more"));
     }

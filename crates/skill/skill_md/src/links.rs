@@ -20,11 +20,11 @@ use super::hidden::text;
 use model::{FilePath, Problem};
 
 /// Links of one skill that are told.
-const TOLD: usize = 20;
+const MAX_REPORTED_LINKS: usize = 20;
 /// Endings of Markdown.
 const ENDINGS: [&str; 3] = ["md", "markdown", "mdx"];
 /// How alike two names are at least, from 0 to 1, their endings aside.
-const ALIKE: f64 = 0.7;
+const MIN_SIMILARITY: f64 = 0.7;
 /// Names that folders of any sort have: no file is meant because it has one, too.
 const COMMON: [&str; 3] = ["skill.md", "readme.md", "index.md"];
 /// Names of this many bytes at most are compared.
@@ -52,7 +52,7 @@ pub(super) fn check(
     fenced: &Fenced<'_>,
     findings: &mut Findings,
 ) {
-    let mut known = Known::new(files);
+    let mut known = SkillFiles::new(files);
     known.check(entry, fenced.body, fenced.close_line, findings);
     for (path, content) in files.iter().filter(|(path, _)| *path != entry) {
         let ending = path.file_name().rsplit_once('.').map(|(_, ending)| ending);
@@ -63,7 +63,7 @@ pub(super) fn check(
             known.check(path, text, 0, findings);
         }
     }
-    if let more @ 1.. = known.dead.saturating_sub(TOLD) {
+    if let more @ 1.. = known.dead.saturating_sub(MAX_REPORTED_LINKS) {
         let links = if more == 1 {
             "link leads"
         } else {
@@ -75,7 +75,7 @@ pub(super) fn check(
 }
 
 /// The files of a skill, and how many links lead to none of them.
-struct Known<'a> {
+struct SkillFiles<'a> {
     files: &'a BTreeMap<FilePath, Bytes>,
     /// Its files and folders.
     paths: HashSet<&'a str>,
@@ -83,7 +83,7 @@ struct Known<'a> {
     dead: usize,
 }
 
-impl<'a> Known<'a> {
+impl<'a> SkillFiles<'a> {
     fn new(files: &'a BTreeMap<FilePath, Bytes>) -> Self {
         let mut paths = HashSet::from([""]);
         for path in files.keys().map(FilePath::as_str) {
@@ -117,7 +117,7 @@ impl<'a> Known<'a> {
                 continue;
             }
             self.dead += 1;
-            if self.dead > TOLD {
+            if self.dead > MAX_REPORTED_LINKS {
                 continue;
             }
             let mut message = format!("`{}` is not in the skill", shown(&target));
@@ -145,7 +145,7 @@ impl<'a> Known<'a> {
         });
         // Of those that are as much alike the first.
         let best = scored.reduce(|a, b| if b.0 > a.0 { b } else { a })?;
-        (best.0 >= ALIKE).then(|| relative(best.1, folder))
+        (best.0 >= MIN_SIMILARITY).then(|| relative(best.1, folder))
     }
 }
 

@@ -100,7 +100,7 @@ fn read(front: &str) -> Option<Tree> {
 /// in `{name: x}`, all of it is written anew.
 pub(super) fn change(front: &str, key: &str, write: &Write<'_>) -> Option<String> {
     let tree = read(front)?;
-    let place = Place::of(&tree, key);
+    let place = KeyLocation::of(&tree, key);
     let mut alone = Lines::default();
     write(&mut alone, "", &place.spelling);
     let value = read(&alone.0)?.entries.pop()?.1.json();
@@ -127,14 +127,14 @@ fn anew(front_matter: &Map<String, Value>) -> String {
 }
 
 /// Where the value of a key stands, or would.
-struct Place {
+struct KeyLocation {
     spelling: String,
     /// Its lines, from 0 and up to the next key's; none: it is not there.
     lines: Option<(usize, Option<usize>)>,
     in_metadata: bool,
 }
 
-impl Place {
+impl KeyLocation {
     fn of(tree: &Tree, key: &str) -> Self {
         let known = Keys::new(&tree.entries);
         // A key that says nothing is a place as well.

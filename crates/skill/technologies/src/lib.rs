@@ -34,4 +34,4 @@ mod table;
 mod tests;
 
 pub use names::{Fact, TechnologyKind};
-pub use table::{Shown, Table, Technology, is_at, table, technologies};
+pub use table::{Evidence, Table, Technology, is_at, table, technologies};

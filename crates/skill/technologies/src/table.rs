@@ -32,7 +32,7 @@ pub struct Technology {
 
 /// A technology that something shows.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown {
+pub struct Evidence {
     /// The technology.
     pub technology: &'static Technology,
     /// What shows it is the technology itself, so versions are its versions.
@@ -153,7 +153,7 @@ impl Table {
     /// What a dependency shows, the most particular pattern first. Of a technology
     /// with several patterns that fit, this one counts.
     #[must_use]
-    pub fn dependency(&'static self, registry: &'static str, name: &str) -> Vec<Shown> {
+    pub fn dependency(&'static self, registry: &'static str, name: &str) -> Vec<Evidence> {
         let mut found: Vec<(usize, bool)> = Vec::new();
         let mut exact = |name: &str| {
             found.extend(
@@ -176,14 +176,14 @@ impl Table {
             .iter()
             .filter(|(of, begin, ..)| *of == registry && name.starts_with(begin));
         found.extend(fitting.map(|(_, _, at, itself)| (*at, *itself)));
-        let mut shown: Vec<Shown> = Vec::new();
+        let mut shown: Vec<Evidence> = Vec::new();
         for (at, itself) in found {
             let known = |technology: &Technology| {
                 let mut ids = shown.iter().map(|shown| shown.technology.id);
                 ids.any(|id| id == technology.id)
             };
             if let Some(technology) = self.technologies.get(at).filter(|found| !known(found)) {
-                shown.push(Shown { technology, itself });
+                shown.push(Evidence { technology, itself });
             }
         }
         shown

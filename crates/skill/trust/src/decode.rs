@@ -6,14 +6,14 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::lines::{Line, Place};
+use super::lines::{Line, LineScope};
 
 /// Characters of the shortest encoded text that is looked at.
-const SHORTEST: usize = 20;
+const MIN_ENCODED_CHARS: usize = 20;
 /// Bytes that one encoded text may come to.
-const LARGEST: u64 = 256 * 1024;
+const MAX_DECODED_BYTES: u64 = 256 * 1024;
 /// Bytes of the shortest text that is worth a scan.
-const WORTH: usize = 8;
+const MIN_DECODED_BYTES: usize = 8;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
@@ -93,7 +93,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=')
 }
 
-fn in_line(text: &str, place: Place, found: &mut dyn FnMut(String)) {
+fn in_line(text: &str, place: LineScope, found: &mut dyn FnMut(String)) {
     base64_runs(text, found);
     let has = |needle: &str| text.contains(needle);
     if has("\\x") || has("\\u00") || has("\\1") || has("\\0") {
@@ -135,14 +135,14 @@ fn in_line(text: &str, place: Place, found: &mut dyn FnMut(String)) {
         base64_runs(&reversed, found);
         found(reversed);
     }
-    if !Place::SAID.has(place) && (has("\"\"") || has("''")) {
+    if !LineScope::SAID.has(place) && (has("\"\"") || has("''")) {
         // A shell passes over quotes of nothing inside a word.
         let bare = text.replace("\"\"", "").replace("''", "");
         if bare.len() + 4 <= text.len() {
             found(bare);
         }
     }
-    if !Place::SAID.has(place)
+    if !LineScope::SAID.has(place)
         && text.len() < 64 * 1024
         && let Some(joined) = joined(text)
     {
@@ -186,7 +186,7 @@ fn base64_runs(text: &str, found: &mut dyn FnMut(String)) {
     while at < bytes.len() {
         let run = bytes.get(at..).unwrap_or_default();
         let length = run.iter().take_while(|byte| is_base64(**byte)).count();
-        if length >= SHORTEST {
+        if length >= MIN_ENCODED_CHARS {
             let run = text.get(at..at + length).unwrap_or_default();
             let before = text.get(at.saturating_sub(48)..at).unwrap_or_default();
             let is_picture = [
@@ -202,7 +202,7 @@ fn base64_runs(text: &str, found: &mut dyn FnMut(String)) {
                 found_hex(run, found);
                 // A path, or `name=value`, in front of it.
                 for part in run.split(['/', '=']).filter(|part| part.len() < run.len()) {
-                    if part.len() >= SHORTEST {
+                    if part.len() >= MIN_ENCODED_CHARS {
                         found_base64(part, found);
                     }
                 }
@@ -222,7 +222,7 @@ fn found_base64(run: &str, found: &mut dyn FnMut(String)) {
             c => c,
         })
         .collect();
-    if standard.contains('=') || standard.len() < SHORTEST - 4 {
+    if standard.contains('=') || standard.len() < MIN_ENCODED_CHARS - 4 {
         return;
     }
     // One letter too many is not more than the mark of where it was cut.
@@ -259,13 +259,13 @@ fn found_bytes(bytes: &[u8], found: &mut dyn FnMut(String)) {
     let mut unpacked = Vec::new();
     let bytes = match bytes {
         [0x1F, 0x8B, ..] => {
-            let mut packed = flate2::read::GzDecoder::new(bytes).take(LARGEST);
+            let mut packed = flate2::read::GzDecoder::new(bytes).take(MAX_DECODED_BYTES);
             // What came before it broke off is looked at.
             drop(packed.read_to_end(&mut unpacked));
             unpacked.as_slice()
         }
         [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..] => {
-            let mut packed = flate2::read::ZlibDecoder::new(bytes).take(LARGEST);
+            let mut packed = flate2::read::ZlibDecoder::new(bytes).take(MAX_DECODED_BYTES);
             drop(packed.read_to_end(&mut unpacked));
             unpacked.as_slice()
         }
@@ -278,7 +278,7 @@ fn found_bytes(bytes: &[u8], found: &mut dyn FnMut(String)) {
 
 /// Bytes as text, where they are one.
 fn text_of(bytes: &[u8]) -> Option<String> {
-    if bytes.len() < WORTH {
+    if bytes.len() < MIN_DECODED_BYTES {
         return None;
     }
     let (pairs, _) = bytes.as_chunks::<2>();
@@ -299,7 +299,7 @@ fn text_of(bytes: &[u8]) -> Option<String> {
         Err(_) => return None,
     };
     let is_plain = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
-    (text.len() >= WORTH && text.chars().all(is_plain)).then(|| text.to_owned())
+    (text.len() >= MIN_DECODED_BYTES && text.chars().all(is_plain)).then(|| text.to_owned())
 }
 
 /// `\x63\x75`, `\u0063`, `\143`.

@@ -3,7 +3,7 @@
 use model::{Invisible, invisible};
 
 /// Characters of a run that carries something.
-const RUN: usize = 8;
+const MIN_RUN_CHARS: usize = 8;
 
 /// What is hidden in a text by characters.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ pub(crate) fn hidden(text: &str, is_code: bool) -> Hidden {
         match kind {
             Invisible::Payload => found.note("hidden-text", line),
             Invisible::Bidi if is_code => found.note("reordered-text", line),
-            Invisible::ZeroWidth if run == RUN => found.note("hidden-text", line),
+            Invisible::ZeroWidth if run == MIN_RUN_CHARS => found.note("hidden-text", line),
             Invisible::ZeroWidth | Invisible::Control | Invisible::Bidi => {
                 found.note("invisible-characters", line);
             }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::text::look_alike;
 
 /// Characters of a host; longer ones are none.
-const LONGEST: usize = 253;
+const MAX_HOST_CHARS: usize = 253;
 
 /// What is known of hosts.
 #[derive(Debug)]
@@ -160,7 +160,7 @@ impl Hosts {
             at += length.max(1);
             let next = word.get(length).copied().unwrap_or(b' ');
             let before = start.checked_sub(1).and_then(|at| bytes.get(at)).copied();
-            if !(6..=LONGEST).contains(&length)
+            if !(6..=MAX_HOST_CHARS).contains(&length)
                 || !matches!(next, b'/' | b':')
                 || matches!(before, Some(b'/' | b'@' | b'\\' | 0x80..))
                 || !word.iter().take(length).any(|byte| *byte == b'.')
@@ -269,7 +269,7 @@ fn host_at(text: &str) -> Option<(String, usize)> {
             ) || c.is_whitespace()
         })
         .unwrap_or(text.len())
-        .min(4 * LONGEST);
+        .min(4 * MAX_HOST_CHARS);
     let authority = text.get(..authority)?;
     let user = authority.rfind('@').map_or(0, |at| at + 1);
     let host = authority.get(user..)?;
@@ -281,7 +281,7 @@ fn host_at(text: &str) -> Option<(String, usize)> {
         .find(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | '-' | '_'))
         .unwrap_or(host.len());
     let name = host.get(..length)?.trim_end_matches(['.', '-', '_']);
-    let is_host = !name.is_empty() && name.len() <= LONGEST;
+    let is_host = !name.is_empty() && name.len() <= MAX_HOST_CHARS;
     is_host.then(|| (name.to_lowercase(), user + name.len()))
 }
 

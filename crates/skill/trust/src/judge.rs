@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::lines::{Line, Lines, Place};
+use super::lines::{Line, LineScope, Lines};
 use super::rules::{Rule, Rules, When, Within};
 use super::signals::{Hit, SignalId};
 use super::text::evidence;
@@ -19,7 +19,7 @@ const MAX_TRIED: usize = 128;
 /// Places of a file that are looked at for one rule; a file with more is held.
 const MAX_LOOKED_AT: usize = 6_000;
 /// Bytes that signals of one long line may stand apart.
-const APART: usize = 1_000;
+const MAX_DISTANCE_BYTES: usize = 1_000;
 
 /// What a file is to its judge.
 pub(crate) struct Case<'a> {
@@ -208,8 +208,8 @@ impl Case<'_> {
         let is_near = |other: &Hit| {
             let apart = other.start.abs_diff(hit.start);
             let is_near = match when.within {
-                Within::Line => other.line == hit.line && apart <= APART,
-                _ => other.line != hit.line || apart <= 4 * APART,
+                Within::Line => other.line == hit.line && apart <= MAX_DISTANCE_BYTES,
+                _ => other.line != hit.line || apart <= 4 * MAX_DISTANCE_BYTES,
             };
             is_near && self.is_in(other, when)
         };
@@ -235,17 +235,18 @@ impl Case<'_> {
         );
         found.severity = when.severity;
         found.confidence = when.confidence;
-        let place = line.map_or(Place::DATA, |line| line.place);
-        let is_meant_hidden = Place::HIDDEN.has(place);
+        let place = line.map_or(LineScope::DATA, |line| line.place);
+        let is_meant_hidden = LineScope::HIDDEN.has(place);
         if !is_meant_hidden && self.is_quoted(hit) {
             found.severity = lowered(found.severity);
             found.confidence = Confidence::Low;
-        } else if (is_meant_hidden || Place::DECODED.has(place))
+        } else if (is_meant_hidden || LineScope::DECODED.has(place))
             && found.severity >= Severity::Medium
         {
             found.severity = raised(found.severity);
         }
-        let is_shown = line.is_some_and(|line| !Place::SCRIPT.has(line.origin)) && !is_meant_hidden;
+        let is_shown =
+            line.is_some_and(|line| !LineScope::SCRIPT.has(line.origin)) && !is_meant_hidden;
         if self.is_about_attacks && is_shown && found.severity == Severity::Critical {
             // Such a skill shows attacks; a person looks at it once.
             found.severity = Severity::High;
@@ -261,10 +262,10 @@ impl Case<'_> {
         };
         let signals = &self.rules.signals;
         let around = around(&line.text, hit);
-        if Place::SCRIPT.has(line.origin) {
-            return Place::SCRIPT.has(line.place) && signals.says("detector", around);
+        if LineScope::SCRIPT.has(line.origin) {
+            return LineScope::SCRIPT.has(line.place) && signals.says("detector", around);
         }
-        if Place::DATA.has(line.origin) && !is_markdown(self.path) {
+        if LineScope::DATA.has(line.origin) && !is_markdown(self.path) {
             let path = self.path.to_ascii_lowercase();
             return ["eval", "test", "fixture", "sample"]
                 .iter()
@@ -277,7 +278,7 @@ impl Case<'_> {
                 .entry(at)
                 .or_insert_with(|| signals.says("quoting", note(at)))
         };
-        let is_said = Place::SAID.has(line.place);
+        let is_said = LineScope::SAID.has(line.place);
         let is_example = is_said && self.is_about_attacks && is_in_quotes(around, &line.text, hit);
         is_example
             || warns(line.lead)
@@ -294,10 +295,10 @@ fn is_markdown(path: &str) -> bool {
 
 /// The words around a place.
 fn around(text: &str, hit: Hit) -> &str {
-    const WORDS: usize = 240;
-    let from = hit.start.saturating_sub(WORDS);
+    const MAX_EXCERPT_CHARS: usize = 240;
+    let from = hit.start.saturating_sub(MAX_EXCERPT_CHARS);
     let from = (from..=hit.start).find(|at| text.is_char_boundary(*at));
-    let to = hit.end.saturating_add(WORDS).min(text.len());
+    let to = hit.end.saturating_add(MAX_EXCERPT_CHARS).min(text.len());
     let to = (to..=text.len()).find(|at| text.is_char_boundary(*at));
     text.get(from.unwrap_or(0)..to.unwrap_or(text.len()))
         .unwrap_or_default()

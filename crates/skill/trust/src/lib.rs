@@ -18,12 +18,12 @@
 //! * No list of good authors, skills or files. Hosts and packages are listed, since many
 //!   name them.
 //! * The rules are data: `rules.toml` says what is reported and when, `signals.txt` what to
-//!   look for, `hosts.txt` and `packages.txt` which names are known. [`RULES`] numbers them;
+//!   look for, `hosts.txt` and `packages.txt` which names are known. [`RULES_VERSION`] numbers them;
 //!   a report of older rules is to be made anew.
 //!
 //! | file | what it says |
 //! |---|---|
-//! | `report`, `changes`, `telling`, `sarif` | what a scan came to, what an update brings, the same in words and for other programs |
+//! | `report`, `changes`, `report_text`, `sarif` | what a scan came to, what an update brings, the same in words and for other programs |
 //! | `scan` | the scan of a skill, file by file |
 //! | `files` | what kind of file it is; what nobody can read |
 //! | `text`, `lines` | bytes → plain text → lines, each with what it stands in: prose, fence, script, comment |
@@ -58,11 +58,11 @@ mod manifest;
 mod names;
 pub mod quality;
 mod report;
+mod report_text;
 mod rules;
 mod sarif;
 mod scan;
 mod signals;
-mod telling;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -80,7 +80,7 @@ pub use sarif::sarif;
 pub use trifecta::{Trifecta, trifecta};
 
 /// The number of the rules. Raised with every change of what they come to.
-pub const RULES: u32 = 1;
+pub const RULES_VERSION: u32 = 1;
 
 /// Findings that a report lists; it counts the others.
 pub const MAX_FINDINGS: usize = 64;

@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 
 /// Characters of a logical line: longer ones are not put together.
-const JOINED: usize = 2 * 1024;
+const MAX_JOINED_CHARS: usize = 2 * 1024;
 
 /// Where a line stands, or where a rule looks: a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place(u16);
+pub(crate) struct LineScope(u16);
 
-impl Place {
+impl LineScope {
     /// Front matter of Markdown.
     pub(crate) const FRONT: Self = Self(1);
     /// Prose of Markdown, or of a text.
@@ -78,9 +78,9 @@ pub(crate) struct Line<'a> {
     pub(crate) number: u32,
     /// Numbers of further lines, each with the byte that it begins at.
     pub(crate) more: Vec<(usize, u32)>,
-    pub(crate) place: Place,
+    pub(crate) place: LineScope,
     /// Where what is decoded was encoded; else the same.
-    pub(crate) origin: Place,
+    pub(crate) origin: LineScope,
     /// The block it is in.
     pub(crate) block: u32,
     /// The heading it stands below, as a number of `notes`; 0: none.
@@ -122,7 +122,7 @@ pub(crate) fn lines(text: &str, kind: Kind) -> Lines<'_> {
         Kind::Code => reader.code(numbered),
         Kind::Data => {
             for (line, number) in numbered.filter(|(line, _)| !line.trim().is_empty()) {
-                reader.push(line, number, Place::DATA);
+                reader.push(line, number, LineScope::DATA);
             }
         }
     }
@@ -137,7 +137,7 @@ struct Reader<'a> {
 }
 
 /// What a fence is of.
-fn fence_place(info: &str) -> Place {
+fn fence_place(info: &str) -> LineScope {
     let language = info
         .trim_start_matches(['`', '~'])
         .split(|c: char| c.is_whitespace() || matches!(c, '{' | ',' | ':'))
@@ -145,10 +145,12 @@ fn fence_place(info: &str) -> Place {
         .unwrap_or_default()
         .to_ascii_lowercase();
     match language.as_str() {
-        "md" | "markdown" | "mdx" | "diff" | "patch" | "log" | "mermaid" | "prompt" => Place::PROSE,
+        "md" | "markdown" | "mdx" | "diff" | "patch" | "log" | "mermaid" | "prompt" => {
+            LineScope::PROSE
+        }
         "json" | "jsonc" | "json5" | "yaml" | "yml" | "toml" | "xml" | "html" | "css" | "csv"
-        | "ini" | "sql" | "graphql" | "proto" => Place::DATA,
-        _ => Place::FENCE,
+        | "ini" | "sql" | "graphql" | "proto" => LineScope::DATA,
+        _ => LineScope::FENCE,
     }
 }
 
@@ -172,7 +174,7 @@ fn is_item(line: &str) -> bool {
 }
 
 impl<'a> Reader<'a> {
-    fn push(&mut self, text: &'a str, number: u32, place: Place) {
+    fn push(&mut self, text: &'a str, number: u32, place: LineScope) {
         self.out.lines.push(Line {
             text: Cow::Borrowed(text),
             number,
@@ -195,7 +197,7 @@ impl<'a> Reader<'a> {
         let Some(last) = self.out.lines.last_mut() else {
             return false;
         };
-        if last.text.len() + text.len() > JOINED {
+        if last.text.len() + text.len() > MAX_JOINED_CHARS {
             return false;
         }
         let joined = last.text.to_mut();
@@ -206,7 +208,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Commands go on over lines that end in `\` or an operator, or begin with a pipe.
-    fn command(&mut self, line: &'a str, number: u32, place: Place) {
+    fn command(&mut self, line: &'a str, number: u32, place: LineScope) {
         let last = self.out.lines.last();
         let goes_on = last.is_some_and(|last| {
             let end = last.text.trim_end();
@@ -246,9 +248,9 @@ impl<'a> Reader<'a> {
                 || start.starts_with("-- ")
                 || start.starts_with("REM ");
             if is_comment {
-                self.push(line, number, Place::COMMENT);
+                self.push(line, number, LineScope::COMMENT);
             } else {
-                self.command(line, number, Place::SCRIPT);
+                self.command(line, number, LineScope::SCRIPT);
             }
         }
     }
@@ -258,7 +260,7 @@ impl<'a> Reader<'a> {
         reason = "one state machine, read from top to bottom"
     )]
     fn markdown(&mut self, lines: impl Iterator<Item = (&'a str, u32)>) {
-        let mut fence: Option<(&'a str, Place)> = None;
+        let mut fence: Option<(&'a str, LineScope)> = None;
         let mut is_front = false;
         let mut is_comment = false;
         let mut goes_on = false;
@@ -273,7 +275,7 @@ impl<'a> Reader<'a> {
                     self.block += 1;
                     self.lead = 0;
                 } else if !start.is_empty() {
-                    let is_note = start.starts_with(['#', '/', '<']) && place == Place::FENCE;
+                    let is_note = start.starts_with(['#', '/', '<']) && place == LineScope::FENCE;
                     if is_note && !start.starts_with("#!") {
                         // A comment says what the lines below it are.
                         let above = self.out.notes.get(self.lead).cloned().unwrap_or_default();
@@ -282,7 +284,7 @@ impl<'a> Reader<'a> {
                         } else {
                             self.note(start)
                         };
-                        self.push(line, number, Place::COMMENT);
+                        self.push(line, number, LineScope::COMMENT);
                     } else {
                         self.command(line, number, place);
                     }
@@ -297,7 +299,7 @@ impl<'a> Reader<'a> {
                 } else if is_fence {
                     is_front = true;
                 } else if !start.is_empty() {
-                    self.push(line, number, Place::FRONT);
+                    self.push(line, number, LineScope::FRONT);
                 }
                 has_begun = true;
                 continue;
@@ -308,7 +310,7 @@ impl<'a> Reader<'a> {
             }
             has_begun = true;
             if is_comment {
-                self.push(line, number, Place::HIDDEN);
+                self.push(line, number, LineScope::HIDDEN);
                 is_comment = !line.contains("-->");
                 continue;
             }
@@ -333,7 +335,7 @@ impl<'a> Reader<'a> {
                 self.heading = self.note(format!("{above} / {title}"));
                 self.block += 1;
                 self.lead = 0;
-                self.push(line, number, Place::PROSE);
+                self.push(line, number, LineScope::PROSE);
                 last_prose = line;
                 goes_on = false;
                 continue;
@@ -341,9 +343,9 @@ impl<'a> Reader<'a> {
             if let Some(at) = line.find("<!--") {
                 let (shown, hidden) = line.split_at(at);
                 if !shown.trim().is_empty() {
-                    self.push(shown, number, Place::PROSE);
+                    self.push(shown, number, LineScope::PROSE);
                 }
-                self.push(hidden, number, Place::HIDDEN);
+                self.push(hidden, number, LineScope::HIDDEN);
                 is_comment = !hidden.contains("-->");
                 goes_on = false;
                 continue;
@@ -358,7 +360,7 @@ impl<'a> Reader<'a> {
             }
             let joined = goes_on && !begins(line) && self.join(line.trim_start(), number, " ");
             if !joined {
-                self.push(line, number, Place::PROSE);
+                self.push(line, number, LineScope::PROSE);
             }
             last_prose = line;
             goes_on = true;

@@ -34,11 +34,11 @@ impl<S: BuildHasher + Sync> KnownNames for HashSet<String, S> {
 }
 
 /// Names that are shorter have too many neighbours.
-const SHORTEST: usize = 5;
+const MIN_NAME_CHARS: usize = 5;
 /// Names that are longer are no names.
-const LONGEST: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 /// Words of a name whose orders are tried.
-const WORDS: usize = 4;
+const MAX_REORDERED_WORDS: usize = 4;
 const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The lists of `packages.txt`.
@@ -90,9 +90,9 @@ impl Package for Nobody {
 }
 
 /// Names as typomania asks for them.
-struct Asked<'a>(&'a dyn KnownNames);
+struct NameCorpus<'a>(&'a dyn KnownNames);
 
-impl Corpus for Asked<'_> {
+impl Corpus for NameCorpus<'_> {
     fn contains_name(&self, name: &str) -> typomania::Result<bool> {
         Ok(self.0.is_known(name))
     }
@@ -179,7 +179,7 @@ impl Names {
 pub(crate) fn imitated(name: &str, known: &dyn KnownNames) -> Option<Imitation> {
     let name = name.to_lowercase();
     let length = name.chars().count();
-    if !(SHORTEST..=LONGEST).contains(&length) || known.is_known(&name) {
+    if !(MIN_NAME_CHARS..=MAX_NAME_CHARS).contains(&length) || known.is_known(&name) {
         return None;
     }
     if !name.is_ascii() {
@@ -190,15 +190,15 @@ pub(crate) fn imitated(name: &str, known: &dyn KnownNames) -> Option<Imitation> 
             imitated: latin,
         });
     }
-    let corpus = Asked(known);
+    let corpus = NameCorpus(known);
     let words = name.split(['-', '_']).count();
     let letters = CHECKS.of_letters.iter().map(|check| &**check);
     // Orders of many words are too many.
-    let order = (words <= WORDS).then_some(&CHECKS.of_words as &dyn Check);
+    let order = (words <= MAX_REORDERED_WORDS).then_some(&CHECKS.of_words as &dyn Check);
     let mut squats = letters
         .chain(order)
         .flat_map(|check| check.check(&corpus, &name, &Nobody).unwrap_or_default());
-    let near = |squat: &Squat| squat.package().len() >= SHORTEST;
+    let near = |squat: &Squat| squat.package().len() >= MIN_NAME_CHARS;
     squats.find(near).map(|squat| Imitation {
         how: squat.to_string(),
         imitated: squat.package().to_owned(),

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::{Report, Severity, Verdict};
 
 /// Weights of what a skill is beside its files.
-const FRESHNESS: f64 = 0.10;
-const PROVENANCE: f64 = 0.10;
+const FRESHNESS_WEIGHT: f64 = 0.10;
+const PROVENANCE_WEIGHT: f64 = 0.10;
 
 /// What the parts are made of that a version has by itself.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub struct Facts<'a> {
 
 /// What a skill is beside its files, which changes without a new version.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing {
+pub struct QualityFactors {
     /// Days since it last changed, where that is known.
     pub age_days: Option<u32>,
     /// The tier that policy gives it.
@@ -77,21 +77,21 @@ pub fn base(parts: &[Part]) -> f64 {
 
 /// The score of a skill, from what its version adds to it.
 #[must_use]
-pub fn score(base: f64, standing: Standing) -> f64 {
-    let freshness = freshness(standing.age_days) * FRESHNESS;
-    rounded(base + freshness + provenance(standing.tier).0 * PROVENANCE)
+pub fn score(base: f64, standing: QualityFactors) -> f64 {
+    let freshness = freshness(standing.age_days) * FRESHNESS_WEIGHT;
+    rounded(base + freshness + provenance(standing.tier).0 * PROVENANCE_WEIGHT)
 }
 
 /// The score of a skill with all its parts.
 #[must_use]
-pub fn quality(parts: Vec<Part>, standing: Standing) -> Quality {
+pub fn quality(parts: Vec<Part>, standing: QualityFactors) -> Quality {
     let score = score(base(&parts), standing);
     let parts = parts.into_iter().chain(beside(standing)).collect();
     Quality { score, parts }
 }
 
-fn beside(standing: Standing) -> [Part; 2] {
-    let Standing { age_days, tier } = standing;
+fn beside(standing: QualityFactors) -> [Part; 2] {
+    let QualityFactors { age_days, tier } = standing;
     let age = age_days.map_or_else(
         || "it is not known when it last changed".to_owned(),
         |days| format!("changed {days} days ago"),
@@ -99,8 +99,8 @@ fn beside(standing: Standing) -> [Part; 2] {
     let (score, tier) = provenance(tier);
     let tier = format!("its origin is {tier}");
     [
-        part("freshness", FRESHNESS, (freshness(age_days), age)),
-        part("provenance", PROVENANCE, (score, tier)),
+        part("freshness", FRESHNESS_WEIGHT, (freshness(age_days), age)),
+        part("provenance", PROVENANCE_WEIGHT, (score, tier)),
     ]
 }
 

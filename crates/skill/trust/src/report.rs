@@ -165,7 +165,7 @@ impl Report {
     /// It was made by the rules that hold now.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        self.rules == crate::RULES
+        self.rules == crate::RULES_VERSION
     }
 
     /// A critical finding stands, and nobody may wave it through.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::hosts::Hosts;
-use super::lines::Place;
+use super::lines::LineScope;
 use super::names::Names;
 use super::signals::{SignalId, Signals};
 use super::{Category, Confidence, Severity};
@@ -92,7 +92,7 @@ pub(crate) struct When {
     pub(crate) unless: Vec<SignalId>,
     pub(crate) within: Within,
     pub(crate) lines: u32,
-    pub(crate) places: Place,
+    pub(crate) places: LineScope,
     pub(crate) severity: Severity,
     pub(crate) confidence: Confidence,
 }
@@ -152,9 +152,9 @@ impl Rules {
                 };
                 let all = raw.all.iter().map(|names| ids(names)).collect();
                 let unless = raw.unless.iter().flat_map(|names| ids(names)).collect();
-                let places = Place::read(&raw.places).unwrap_or_else(|| {
+                let places = LineScope::read(&raw.places).unwrap_or_else(|| {
                     unread.push(format!("{}: places {}", rule.id, raw.places));
-                    Place::ANY
+                    LineScope::ANY
                 });
                 whens.push(When {
                     rule,

@@ -9,19 +9,19 @@ use super::files::{Content, SIZE_CAP, content};
 use super::hidden::hidden;
 use super::hosts::{Host, HostKind};
 use super::judge::{Case, finding};
-use super::lines::{Kind, Line, Lines, Place, lines};
+use super::lines::{Kind, Line, LineScope, Lines, lines};
 use super::manifest::{self, Registry};
 use super::names::{self, List};
 use super::rules::{Rules, rule};
 use super::signals::{Budget, Hit};
 use super::text::{self, plain};
-use super::{Capability, Finding, Input, MAX_FINDINGS, MAX_HOSTS, RULES, Report, Verdict};
+use super::{Capability, Finding, Input, MAX_FINDINGS, MAX_HOSTS, RULES_VERSION, Report, Verdict};
 
 /// How often what was decoded is decoded again.
 const DEPTH: usize = 3;
 /// Work for each byte of a skill, and for any skill. Public ones take 3 for each byte.
-const WORK: usize = 12;
-const LEAST_WORK: usize = 8 * 1024 * 1024;
+const WORK_PER_BYTE: usize = 12;
+const MIN_WORK: usize = 8 * 1024 * 1024;
 /// Texts of one file that are decoded.
 const MAX_DECODED: usize = 2_000;
 /// Names of packages that are compared with known ones.
@@ -49,13 +49,13 @@ pub(crate) fn scan(
         input,
         budget: Budget {
             // By size, never by time: the same files come to the same report.
-            bytes: bytes.saturating_mul(WORK).saturating_add(LEAST_WORK),
+            bytes: bytes.saturating_mul(WORK_PER_BYTE).saturating_add(MIN_WORK),
             is_spent: false,
             is_stopped,
             unasked: 0,
         },
         report: Report {
-            rules: RULES,
+            rules: RULES_VERSION,
             verdict: Verdict::Passed,
             findings: Vec::new(),
             left_out: 0,
@@ -156,7 +156,7 @@ impl Scan<'_> {
         let mut block = u32::MAX / 16;
         for (number, said) in &unseen.texts {
             // What is hidden is read by the same rules as what is shown, and counts as hidden.
-            push(&mut all, said, &blank(*number, Place::HIDDEN, block));
+            push(&mut all, said, &blank(*number, LineScope::HIDDEN, block));
             block += 1;
         }
         if let Some(line) = self.decode(&mut all, block) {
@@ -177,7 +177,7 @@ impl Scan<'_> {
             let place = all
                 .lines
                 .get(hit.line)
-                .map_or(Place::PROSE, |line| line.place);
+                .map_or(LineScope::PROSE, |line| line.place);
             for capability in self.rules.signals.capabilities(hit.signal, place) {
                 self.report.capabilities.add(*capability);
             }
@@ -222,7 +222,7 @@ impl Scan<'_> {
                     text: "".into(),
                     number: encoded.number,
                     more: Vec::new(),
-                    place: Place::DECODED,
+                    place: LineScope::DECODED,
                     origin: encoded.origin,
                     // It tells how deep it was, too.
                     block: block.wrapping_mul(4) + u32::try_from(depth).unwrap_or(0),
@@ -291,10 +291,10 @@ impl Scan<'_> {
                     });
                 }
             };
-            if Place::HIDDEN.has(line.place) {
+            if LineScope::HIDDEN.has(line.place) {
                 hit("is-hidden");
             }
-            if Place::DECODED.has(line.place) {
+            if LineScope::DECODED.has(line.place) {
                 hit("is-decoded");
                 if line.block % 4 > 0 {
                     hit("is-layered");
@@ -338,7 +338,7 @@ impl Scan<'_> {
             push(
                 all,
                 &command,
-                &blank(number, Place::SCRIPT, u32::MAX - number),
+                &blank(number, LineScope::SCRIPT, u32::MAX - number),
             );
         }
         let new = all.lines.get(from..).unwrap_or_default();
@@ -360,7 +360,7 @@ impl Scan<'_> {
     fn packages(&mut self, path: &str, all: &Lines<'_>) {
         let mut named: Vec<(Registry, u32, String)> = Vec::new();
         for line in &all.lines {
-            if Place::PROSE.has(line.place) && !line.text.contains('`') {
+            if LineScope::PROSE.has(line.place) && !line.text.contains('`') {
                 continue;
             }
             if line.text.len() <= 4_096 {
@@ -484,7 +484,7 @@ fn push(all: &mut Lines<'_>, text: &str, like: &Line<'_>) {
 }
 
 /// A line of nothing, at a place.
-fn blank(number: u32, place: Place, block: u32) -> Line<'static> {
+fn blank(number: u32, place: LineScope, block: u32) -> Line<'static> {
     Line {
         text: "".into(),
         number,

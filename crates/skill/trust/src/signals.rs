@@ -9,15 +9,15 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::Capability;
-use super::lines::{Line, Place};
+use super::lines::{Line, LineScope};
 
 /// Number of a signal.
 pub(crate) type SignalId = u16;
 
 /// Lines that are longer are looked at in windows around needles.
-const LONG: usize = 4 * 1024;
-const BEFORE: usize = 512;
-const AFTER: usize = 2 * 1024;
+const MAX_WHOLE_LINE_BYTES: usize = 4 * 1024;
+const WINDOW_BEFORE_BYTES: usize = 512;
+const WINDOW_AFTER_BYTES: usize = 2 * 1024;
 
 /// Signals that no expression finds: they are told by `hosts`, `names`, `hidden` and `lines`.
 const OTHERS: &[&str] = &[
@@ -67,7 +67,7 @@ pub(crate) struct Hit {
 }
 
 /// Bytes that are looked at before it asks again whether anybody waits: some milliseconds.
-const ASK_AT: usize = 64 * 1024;
+const CANCEL_CHECK_BYTES: usize = 64 * 1024;
 
 /// Work that a scan may still do. Expressions run over a text once, or a few times; what
 /// costs more is made for that.
@@ -84,7 +84,7 @@ impl Budget<'_> {
     /// Takes some of it; none may be left. Where nobody waits any more none is.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         self.unasked = self.unasked.saturating_add(bytes);
-        if self.unasked >= ASK_AT {
+        if self.unasked >= CANCEL_CHECK_BYTES {
             self.unasked = 0;
             if (self.is_stopped)() {
                 self.bytes = 0;
@@ -192,9 +192,9 @@ impl Signals {
     }
 
     /// What having the signal in such a place makes a skill capable of.
-    pub(crate) fn capabilities(&self, id: SignalId, place: Place) -> &[Capability] {
+    pub(crate) fn capabilities(&self, id: SignalId, place: LineScope) -> &[Capability] {
         match self.all.get(usize::from(id)) {
-            Some(signal) if signal.in_prose || !Place::SAID.has(place) => &signal.capabilities,
+            Some(signal) if signal.in_prose || !LineScope::SAID.has(place) => &signal.capabilities,
             _ => &[],
         }
     }
@@ -221,7 +221,7 @@ impl Signals {
         let mut done: Vec<(usize, usize)> = vec![(usize::MAX, 0); self.patterns.len()];
         for (number, line) in lines.iter().enumerate() {
             let text = line.text.as_bytes();
-            let is_long = text.len() > LONG;
+            let is_long = text.len() > MAX_WHOLE_LINE_BYTES;
             for found in needles.find_overlapping_iter(text) {
                 let of = self.of_needle.get(found.pattern().as_usize());
                 for at in of.into_iter().flatten() {
@@ -238,15 +238,15 @@ impl Signals {
                     let (from, to) = if is_long {
                         let from = found
                             .start()
-                            .saturating_sub(BEFORE)
-                            .max(done.1.saturating_sub(BEFORE));
-                        (from, text.len().min(found.end() + AFTER))
+                            .saturating_sub(WINDOW_BEFORE_BYTES)
+                            .max(done.1.saturating_sub(WINDOW_BEFORE_BYTES));
+                        (from, text.len().min(found.end() + WINDOW_AFTER_BYTES))
                     } else {
                         (0, text.len())
                     };
                     // The next needle that is run for stands behind this window's middle.
                     done.1 = if is_long {
-                        found.end() + AFTER - BEFORE
+                        found.end() + WINDOW_AFTER_BYTES - WINDOW_BEFORE_BYTES
                     } else {
                         usize::MAX
                     };

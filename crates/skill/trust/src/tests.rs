@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::{Skill, TrustTier};
 use testing::fuzz;
 
-use super::quality::{Facts, Standing, base, parts, quality, score};
+use super::quality::{Facts, QualityFactors, base, parts, quality, score};
 use super::rules::Rules;
 use super::{
     Capabilities, Capability, Category, Input, Report, Scanner, Severity, Trifecta, Verdict, rules,
@@ -123,7 +123,7 @@ fn a_score_is_its_parts_by_their_weights() {
         files: &["SKILL.md", "scripts/run.py", "tests/test_run.py"],
         report: Some(&report),
     };
-    let official = Standing {
+    let official = QualityFactors {
         age_days: Some(30),
         tier: TrustTier::Official,
     };
@@ -132,7 +132,7 @@ fn a_score_is_its_parts_by_their_weights() {
     let weights: f64 = best.parts.iter().map(|part| part.weight).sum();
     assert!((weights - 1.0).abs() < 1e-9);
     let poor = skill("SQL");
-    let unknown = Standing {
+    let unknown = QualityFactors {
         age_days: Some(2_000),
         tier: TrustTier::Unverified,
     };

@@ -24,9 +24,9 @@ const STARTED: &str = "STARTED";
 const MAX_ITEMS: usize = 1024;
 
 /// The record has not gone with a write yet; it is on its way with one; it has gone.
-const WAITS: u8 = 0;
-const GOES: u8 = 1;
-const GONE: u8 = 2;
+const WAITING_STATE: u8 = 0;
+const WRITING_STATE: u8 = 1;
+const WRITTEN_STATE: u8 = 2;
 
 /// An rpc, as records name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,9 +132,9 @@ impl Shared {
 impl Attached for Shared {
     fn take(&self, event: Option<&model::Event>) -> Option<Vec<u8>> {
         let order = Ordering::AcqRel;
-        let taken = self
-            .state
-            .compare_exchange(WAITS, GOES, order, Ordering::Acquire);
+        let taken =
+            self.state
+                .compare_exchange(WAITING_STATE, WRITING_STATE, order, Ordering::Acquire);
         taken.ok()?;
         let record = match event {
             // What its first write was done to, then what its request named.
@@ -145,7 +145,11 @@ impl Attached for Shared {
     }
 
     fn ended(&self, written: bool) {
-        let state = if written { GONE } else { WAITS };
+        let state = if written {
+            WRITTEN_STATE
+        } else {
+            WAITING_STATE
+        };
         self.state.store(state, Ordering::Release);
         if written {
             self.audit.grew();
@@ -198,7 +202,7 @@ impl Call {
             event: event(audit.0.clock.now(), rpc, access, headers),
             audit: audit.clone(),
             named: Mutex::default(),
-            state: AtomicU8::new(WAITS),
+            state: AtomicU8::new(WAITING_STATE),
         };
         Self {
             shared: Arc::new(shared),
@@ -236,7 +240,7 @@ impl Call {
     /// The record cannot be written.
     pub async fn end(mut self, code: Option<&str>) -> Result<(), Failure> {
         let shared = Arc::clone(&self.shared);
-        let has_gone = shared.state.load(Ordering::Acquire) == GONE;
+        let has_gone = shared.state.load(Ordering::Acquire) == WRITTEN_STATE;
         match code {
             None if has_gone => self.is_done = true,
             None if shared.event.action == Some(Action::Call) => {
@@ -263,7 +267,7 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        let has_gone = self.shared.state.load(Ordering::Acquire) == GONE;
+        let has_gone = self.shared.state.load(Ordering::Acquire) == WRITTEN_STATE;
         if self.is_done || (has_gone && self.outcome.is_none()) {
             return;
         }

@@ -36,11 +36,11 @@ mod call;
 mod error;
 mod event;
 mod list;
+mod pending_events;
 mod retention;
 #[cfg(test)]
 mod tests;
 mod verify;
-mod waiting;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,9 +59,9 @@ pub use verify::{Verified, verify};
 
 use access::{Access, Origin};
 use model::{Clock, Code, Digest, Principal};
+use pending_events::PendingEvents;
 use retention::Retention;
 use store::{Batch, CommitError, Store, StoreError, Table, TableId};
-use waiting::Waiting;
 
 /// What is known of the trail as a whole.
 const STATE: Table<str, String> = Table::new(TableId::AuditState);
@@ -70,7 +70,7 @@ const LOG: &str = "log";
 /// What the digest of a config file is keyed with: it may have secrets that could be guessed.
 const KEY: &str = "key";
 /// Records in one write.
-const RECORDS_A_WRITE: usize = 256;
+const RECORDS_PER_WRITE: usize = 256;
 
 /// How long records are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -99,7 +99,7 @@ struct Inner {
     store: Store,
     clock: Arc<dyn Clock>,
     config: AuditConfig,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingEvents>,
     /// Told of each record that waits.
     pending: tokio::sync::Notify,
     /// One write of what waits at a time.
@@ -135,7 +135,7 @@ impl Audit {
         }))
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, PendingEvents> {
         let waiting = self.0.waiting.lock();
         waiting.unwrap_or_else(PoisonError::into_inner)
     }
@@ -313,7 +313,7 @@ impl Audit {
         loop {
             let (bodies, records, lost) = {
                 let waiting = self.waiting();
-                let (records, lost) = waiting.next(RECORDS_A_WRITE);
+                let (records, lost) = waiting.next(RECORDS_PER_WRITE);
                 let records: Vec<_> = records.map(Event::encode).collect();
                 let count = records.len();
                 let mut bodies = records;

@@ -126,7 +126,7 @@ impl Audit {
         let mut found = Vec::new();
         let mut last = number;
         let links = self.0.store.links(number.saturating_add(1), u64::MAX);
-        for link in links.take(crate::RECORDS_A_WRITE) {
+        for link in links.take(crate::RECORDS_PER_WRITE) {
             let entry = Self::read(&link?)?;
             last = entry.number;
             if filter.finds(&entry.event) {

@@ -34,7 +34,7 @@ mod list;
 mod named;
 mod prompt;
 mod read;
-mod tailored;
+mod task_prompt;
 #[cfg(test)]
 mod tests;
 
@@ -45,7 +45,7 @@ pub use error::Error;
 pub use list::{ListPage, ListQuery};
 pub use prompt::Prompt;
 pub use read::{FilePart, SkillText, is_address};
-pub use tailored::{EXPLORATION_PERCENT, Task};
+pub use task_prompt::{EXPLORATION_PERCENT, PromptTask};
 
 use model::{Reference, SkillId, SkillKey, VersionSelector};
 use registry::{Catalog, Described, Head, Registry};

@@ -24,7 +24,7 @@ use store::{Batch, Table, TableId};
 pub(super) const BLOCKS: Table<SkillKey, Block> = Table::new(TableId::Blocks);
 
 /// Entries of a feed that are written at once, so that they share their flushes.
-const AT_ONCE: usize = 64;
+const WRITE_CONCURRENCY: usize = 64;
 /// What pages of the list are called in their tokens.
 const PAGE: &str = "blocklist";
 
@@ -156,7 +156,9 @@ impl Registry {
             self.put_block(&id, &reason, true, caller).await
         };
         let puts = futures_util::stream::iter(new).map(put);
-        puts.buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+        puts.buffer_unordered(WRITE_CONCURRENCY)
+            .try_collect::<()>()
+            .await?;
         let delete = |id: SkillId| async move {
             match self.delete_block(&id, true, caller).await {
                 // Somebody else did.
@@ -166,7 +168,7 @@ impl Registry {
         };
         let deletes = futures_util::stream::iter(stale).map(delete);
         deletes
-            .buffer_unordered(AT_ONCE)
+            .buffer_unordered(WRITE_CONCURRENCY)
             .try_collect::<()>()
             .await?;
         Ok(Refreshed {

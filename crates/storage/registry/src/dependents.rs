@@ -14,7 +14,7 @@ use super::{Catalog, Head, spellings};
 use model::{Reference, SkillId, SkillKey, VersionedReference};
 
 /// Dependents of a skill that are told where it goes away, at most.
-const TOLD: usize = 100;
+const MAX_REPORTED_DEPENDENTS: usize = 100;
 
 /// What a skill requires, without versions.
 pub(super) fn requirements(summary: &Summary) -> impl Iterator<Item = Reference> {
@@ -86,6 +86,9 @@ impl Catalog {
     pub(super) fn told_dependents(&self, id: &SkillId) -> Vec<SkillId> {
         let dependents = self.dependents(&Reference::Id(id.clone()));
         let heads = dependents.iter().filter_map(|key| self.get(key));
-        heads.take(TOLD).map(|head| head.id.clone()).collect()
+        heads
+            .take(MAX_REPORTED_DEPENDENTS)
+            .map(|head| head.id.clone())
+            .collect()
     }
 }

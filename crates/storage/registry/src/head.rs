@@ -8,7 +8,7 @@ use facets::{Facets, Inferred};
 use imbl::OrdSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use trust::quality::{self, Standing};
+use trust::quality::{self, QualityFactors};
 
 use super::LocalSkill;
 use model::{
@@ -91,9 +91,9 @@ impl Head {
 
     /// What it is beside its files.
     #[must_use]
-    pub fn standing(&self, now: Timestamp) -> Standing {
+    pub fn standing(&self, now: Timestamp) -> QualityFactors {
         let days = now.duration_since(self.updated_at).as_hours() / 24;
-        Standing {
+        QualityFactors {
             age_days: Some(u32::try_from(days).unwrap_or(0)),
             tier: self.tier,
         }

@@ -11,7 +11,7 @@ use store::{Batch, Expect, Store, Table, TableId};
 /// How long an answer is remembered.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
 /// Expired answers that one write clears away: more than it adds.
-const CLEARED: usize = 4;
+const EXPIRIES_PER_WRITE: usize = 4;
 
 // No events: they belong to the server that answered, and would drown the log.
 const ANSWERS: Table<Digest, Answer> = Table::new(TableId::Answers);
@@ -153,7 +153,7 @@ impl<'a> Slot<'a> {
         );
         batch.put(&TIMES, &(millis(now), self.at), &());
         let limit = millis(now.saturating_sub(REMEMBERED).unwrap_or(Timestamp::MIN));
-        for entry in store.scan(&TIMES, b"").take(CLEARED) {
+        for entry in store.scan(&TIMES, b"").take(EXPIRIES_PER_WRITE) {
             let (key, _) = entry?;
             let (Some(time), Some(digest)) = (key.first_chunk::<8>(), key.last_chunk::<32>())
             else {

@@ -121,7 +121,7 @@ const DIGESTS: Table<(SkillKey, Digest), VersionNumber> = Table::new(TableId::Di
 /// How often a write starts over before it gives up.
 const ATTEMPTS: usize = 100;
 /// Locks over which the skills are spread.
-const LOCKS: usize = 256;
+const LOCK_COUNT: usize = 256;
 /// Bytes of versions kept decoded in memory.
 const VERSION_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 
@@ -215,7 +215,7 @@ impl Registry {
                 versions: VersionCache::with_weighter(10_000, VERSION_CACHE_BYTES, VersionWeight),
                 scans: scans::scan_cache(),
                 usage: usage::Usage::default(),
-                locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
+                locks: (0..LOCK_COUNT).map(|_| Mutex::new(())).collect(),
                 hasher: RandomState::new(),
                 storage: ArcSwap::from_pointee(policy.storage.clone()),
                 policy,
@@ -348,7 +348,8 @@ impl Registry {
     async fn lock(&self, key: &SkillKey) -> MutexGuard<'_, ()> {
         // Skills share locks by their hash, so there are few, and an id that is only asked for
         // leaves nothing behind.
-        let hash = usize::try_from(self.inner.hasher.hash_one(key) % LOCKS as u64).unwrap_or(0);
+        let hash =
+            usize::try_from(self.inner.hasher.hash_one(key) % LOCK_COUNT as u64).unwrap_or(0);
         #[expect(clippy::indexing_slicing, reason = "a remainder of the length")]
         self.inner.locks[hash].lock().await
     }

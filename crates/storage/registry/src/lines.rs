@@ -13,7 +13,7 @@ use imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token};
 // Lines, not time: the same two versions have the same answer on a busy server.
 pub(super) const MAX_LINES: usize = 20_000;
 /// Lines around those that differ.
-const CONTEXT: u32 = 3;
+const CONTEXT_LINES: u32 = 3;
 
 /// Lines of both sides together.
 pub(super) fn count(old: &str, new: &str) -> usize {
@@ -27,7 +27,7 @@ pub(super) fn unified(path: &str, old: &str, new: &str) -> String {
     diff.postprocess_lines(&input);
     let hunks: Vec<Hunk> = diff.hunks().collect();
     // What lies so near that its context would meet is told together.
-    let is_near = |a: &Hunk, b: &Hunk| b.before.start - a.before.end <= 2 * CONTEXT;
+    let is_near = |a: &Hunk, b: &Hunk| b.before.start - a.before.end <= 2 * CONTEXT_LINES;
     let mut writer = Writer {
         input: &input,
         text: String::new(),
@@ -54,9 +54,9 @@ impl Writer<'_> {
             return;
         };
         let input = self.input;
-        let lead = CONTEXT.min(first.before.start);
+        let lead = CONTEXT_LINES.min(first.before.start);
         let end = u32::try_from(input.before.len()).unwrap_or(u32::MAX);
-        let trail = CONTEXT.min(end - last.before.end);
+        let trail = CONTEXT_LINES.min(end - last.before.end);
         let before = range(first.before.start - lead..last.before.end + trail);
         let after = range(first.after.start - lead..last.after.end + trail);
         // Writing to a string cannot fail.

@@ -8,13 +8,13 @@ use model::{beginning, inert_line};
 /// Names that are compared, at most: those that begin like the one asked for come first.
 // Compared one by one when a name fails: an index of spellings would cost memory with every
 // skill, for the rare miss.
-const COMPARED: usize = 20_000;
+const MAX_COMPARED_NAMES: usize = 20_000;
 /// Names that are told.
-const TOLD: usize = 3;
+const MAX_NAMES: usize = 3;
 /// How alike two names are at least, from 0 to 1.
 const MIN_ALIKE: f64 = 0.6;
 /// How alike a name is to a word that it has, or that it is a part of.
-const CONTAINED: f64 = 0.75;
+const CONTAINED_SCORE: f64 = 0.75;
 /// The shortest word that is looked for inside names.
 const MIN_INSIDE: usize = 3;
 /// Bytes of a name that are compared.
@@ -65,7 +65,7 @@ pub fn spellings(name: &str) -> Vec<String> {
 fn alike(asked: &str, name: &str) -> f64 {
     let is_inside = |part: &str, whole: &str| part.len() >= MIN_INSIDE && whole.contains(part);
     let contained = if is_inside(asked, name) || is_inside(name, asked) {
-        CONTAINED
+        CONTAINED_SCORE
     } else {
         0.0
     };
@@ -91,7 +91,7 @@ pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> V
         .collect();
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     found.dedup_by(|a, b| a.1 == b.1);
-    found.truncate(TOLD);
+    found.truncate(MAX_NAMES);
     found.into_iter().map(|(_, name)| name).collect()
 }
 
@@ -130,7 +130,7 @@ impl Catalog {
         let others = others.filter(|(name, _)| !name.starts_with(&first));
         let mut found: Vec<(f64, &str, &Head)> = same
             .chain(others)
-            .take(COMPARED)
+            .take(MAX_COMPARED_NAMES)
             .filter(|(name, _)| name.len() <= MAX_NAME)
             .map(|(name, head)| (alike(&asked, &folded(name)), name, &**head))
             .filter(|(alike, ..)| *alike >= MIN_ALIKE)
@@ -139,7 +139,7 @@ impl Catalog {
         let mut told: Vec<Near> = Vec::new();
         for (.., head) in found {
             let name = inert_line(self.short_name(head));
-            if told.len() < TOLD && told.iter().all(|near| near.name != name) {
+            if told.len() < MAX_NAMES && told.iter().all(|near| near.name != name) {
                 told.push(Near {
                     name,
                     about: about(head),
@@ -170,7 +170,7 @@ pub fn nearest_paths<'a>(asked: &str, paths: impl Iterator<Item = &'a str>) -> V
         .filter(|(alike, _)| *alike >= MIN_ALIKE)
         .collect();
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    found.truncate(TOLD);
+    found.truncate(MAX_NAMES);
     found.into_iter().map(|(_, path)| path.to_owned()).collect()
 }
 

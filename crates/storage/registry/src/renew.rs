@@ -12,7 +12,7 @@ use model::{SkillKey, Version, VersionNumber};
 use store::{Batch, CommitError, Store, prefix};
 
 /// Heads that are written at once.
-const AT_ONCE: usize = 128;
+const WRITE_CONCURRENCY: usize = 128;
 
 /// Infers anew what a head says of its active version, if that was done by other rules.
 /// A version that cannot be read is left to whoever asks for it.
@@ -58,7 +58,7 @@ impl Registry {
     pub async fn keep_facets(&self) -> usize {
         let renewed = std::mem::take(&mut *self.inner.renewed.lock().await);
         let mut written = 0;
-        for keys in renewed.chunks(AT_ONCE) {
+        for keys in renewed.chunks(WRITE_CONCURRENCY) {
             match self.keep_facets_of(keys).await {
                 Ok(count) => written += count,
                 Err(error) => {

@@ -15,7 +15,7 @@ use store::{Batch, prefix};
 const MAX_NAMED: usize = 100;
 
 /// A batch is committed at so many changes.
-const BATCH: usize = 200;
+const CHANGES_PER_BATCH: usize = 200;
 
 /// What repairing came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Repaired {
 
 /// A skill as its versions say.
 #[derive(Default)]
-struct Kept {
+struct VersionSummary {
     /// The highest.
     last: Option<Version>,
     /// The highest that is neither withdrawn nor held.
@@ -45,7 +45,7 @@ struct Kept {
     created_at: Option<Timestamp>,
 }
 
-impl Kept {
+impl VersionSummary {
     fn summary(&self, version: Option<&Version>) -> Option<Summary> {
         let version = version?;
         Some(Summary::new(
@@ -102,7 +102,7 @@ impl Registry {
             |head| Some(head.id.clone()),
         );
         let Some(id) = id else { return Ok(()) };
-        let mut kept = Kept::default();
+        let mut kept = VersionSummary::default();
         let mut known = BTreeSet::new();
         let mut batch = Batch::new();
         let mut changes = 0;
@@ -149,7 +149,7 @@ impl Registry {
                 kept.newest = Some(version.clone());
             }
             kept.last = Some(version);
-            if changes >= BATCH {
+            if changes >= CHANGES_PER_BATCH {
                 store.commit(std::mem::take(&mut batch)).await?;
                 changes = 0;
             }
@@ -219,7 +219,7 @@ impl Registry {
 fn head_of(
     id: &SkillId,
     head: Option<Head>,
-    kept: &Kept,
+    kept: &VersionSummary,
     known: &BTreeSet<VersionNumber>,
     repaired: &mut Repaired,
 ) -> Option<Head> {

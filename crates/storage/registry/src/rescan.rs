@@ -10,7 +10,7 @@ use model::{EventKind, Principal, SkillId, SkillKey, VersionNumber};
 use store::{Batch, Table, TableId, prefix};
 
 /// Skills that are looked at together.
-const AT_ONCE: usize = 256;
+const SKILLS_PER_BATCH: usize = 256;
 
 /// Of what was found, nothing but the rules.
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ impl Registry {
         let mut done = Rescanned::default();
         let mut heads = catalog.after("", None).map(|head| head.id.clone());
         loop {
-            let ids: Vec<SkillId> = heads.by_ref().take(AT_ONCE).collect();
+            let ids: Vec<SkillId> = heads.by_ref().take(SKILLS_PER_BATCH).collect();
             if ids.is_empty() {
                 return Ok(done);
             }
@@ -94,7 +94,7 @@ impl Registry {
                         rules = Some(found.value.report.rules);
                     }
                 }
-                if rules != Some(trust::RULES) {
+                if rules != Some(trust::RULES_VERSION) {
                     stale.push((id.clone(), number));
                 }
             }

@@ -93,11 +93,11 @@ pub struct Scanned {
 }
 
 /// Versions that are passed over for one before that can be had.
-const LOOKED_BACK: usize = 1_000;
+const MAX_SKIPPED_VERSIONS: usize = 1_000;
 
 /// The other skills that a scan looks at.
 #[derive(Debug, Clone)]
-pub(super) struct Others {
+pub(super) struct OtherSkills {
     catalog: Arc<Catalog>,
     audience: Option<Arc<dyn Audience>>,
 }
@@ -105,13 +105,13 @@ pub(super) struct Others {
 /// Names worth imitating: of skills that are trusted and somebody else's, as far as whoever
 /// reads the findings sees them.
 struct Trusted<'a> {
-    others: &'a Others,
+    others: &'a OtherSkills,
     id: &'a SkillId,
 }
 
 impl KnownNames for Trusted<'_> {
     fn is_known(&self, name: &str) -> bool {
-        let Others { catalog, audience } = self.others;
+        let OtherSkills { catalog, audience } = self.others;
         let may_tell = |other: &SkillId| {
             let audience = audience.as_ref();
             audience.is_none_or(|audience| audience.also_sees(self.id, other))
@@ -132,7 +132,7 @@ pub(super) fn scan(
     id: &SkillId,
     skill: &Skill,
     files: &BTreeMap<FilePath, Bytes>,
-    others: &Others,
+    others: &OtherSkills,
     time: Timestamp,
     stop: &Stop,
 ) -> Result<Scan, Error> {
@@ -184,8 +184,8 @@ pub(super) fn forget(store: &Store, batch: &mut Batch, key: &SkillKey) -> Result
 
 impl Registry {
     /// The skills that a scan looks at beside its own.
-    pub(super) fn others(&self) -> Others {
-        Others {
+    pub(super) fn others(&self) -> OtherSkills {
+        OtherSkills {
             catalog: self.catalog(),
             audience: self.inner.policy.audience.clone(),
         }
@@ -244,7 +244,7 @@ impl Registry {
         let before = (head.first_number.get()..number.get()).rev();
         let before = before.filter_map(VersionNumber::new);
         let before = before
-            .take(LOOKED_BACK)
+            .take(MAX_SKIPPED_VERSIONS)
             .find(|number| !head.is_withdrawn(*number) && !head.is_held(*number));
         let changes = match before {
             None => None,

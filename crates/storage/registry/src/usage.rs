@@ -5,7 +5,7 @@
 //! else depends on them.
 //!
 //! A session counts once for a version as long as it is remembered: the last
-//! [`REMEMBERED`] uses are, until the server stops. So the memory is bounded, nothing
+//! [`USE_CACHE_CAPACITY`] uses are, until the server stops. So the memory is bounded, nothing
 //! is kept for every session that ever was, and one that comes back late counts again.
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,9 +23,9 @@ use store::{Batch, CommitError, Table, TableId};
 pub(super) const USAGE: Table<SkillKey, Stored> = Table::new(TableId::Usage);
 
 /// Uses of a version by a session that are remembered.
-const REMEMBERED: usize = 100_000;
+const USE_CACHE_CAPACITY: usize = 100_000;
 /// Skills in one write.
-const SKILLS_A_WRITE: usize = 500;
+const SKILLS_PER_WRITE: usize = 500;
 /// Batches of one write that may meet the deletion of a skill.
 const MAX_CONFLICTS: usize = 16;
 
@@ -129,7 +129,7 @@ impl Default for Usage {
                 counts: HashMap::new(),
                 writing: HashMap::new(),
                 settled: 0,
-                remembered: quick_cache::unsync::Cache::new(REMEMBERED),
+                remembered: quick_cache::unsync::Cache::new(USE_CACHE_CAPACITY),
             }),
             writer: tokio::sync::Mutex::new(()),
         }
@@ -289,7 +289,7 @@ impl Registry {
             let catalog = self.inner.catalog.load();
             // A skill that was deleted meanwhile has nothing to count.
             waiting.counts.retain(|key, _| catalog.get(key).is_some());
-            let keys = waiting.counts.keys().take(SKILLS_A_WRITE);
+            let keys = waiting.counts.keys().take(SKILLS_PER_WRITE);
             keys.cloned().collect::<Vec<_>>()
         });
         let mut found = Vec::new();
@@ -333,7 +333,7 @@ mod tests {
             assert!(!waiting.is_new(1), "it was just now");
             let new = (2..300_000).filter(|used| waiting.is_new(*used)).count();
             assert_eq!(new, 299_998);
-            assert!(waiting.remembered.len() <= REMEMBERED);
+            assert!(waiting.remembered.len() <= USE_CACHE_CAPACITY);
         });
     }
 }

@@ -14,9 +14,9 @@ use store::{LogPosition, Store};
 
 const RESUME: &str = "resume";
 /// Events read from the log at once.
-const PAGE: usize = 256;
+const EVENTS_PER_PAGE: usize = 256;
 /// Events that a filtered watcher passes over before it is told how far it is.
-const PASSED: usize = 256;
+const MAX_SKIPPED_EVENTS: usize = 256;
 
 /// Which events a watcher wants.
 #[derive(Debug, Clone, Default)]
@@ -160,7 +160,7 @@ impl Watch {
                     return Ok(Step::Event(sequence, event));
                 }
                 self.passed += 1;
-                if self.passed == PASSED {
+                if self.passed == MAX_SKIPPED_EVENTS {
                     self.passed = 0;
                     return Ok(Step::Moved);
                 }
@@ -168,7 +168,7 @@ impl Watch {
             // Marked as seen before the log is read: an event that comes between wakes the
             // wait below at once.
             if self.at < self.position.borrow_and_update().end {
-                let events = self.store.events_after(self.at, PAGE)?;
+                let events = self.store.events_after(self.at, EVENTS_PER_PAGE)?;
                 self.read = events.ok_or(Error::ResumeTokenExpired)?.into();
                 if !self.read.is_empty() {
                     continue;

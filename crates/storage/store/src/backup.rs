@@ -26,7 +26,7 @@ const MAGIC: &[u8] = b"REPERTOIRE BACKUP 2\n";
 const OLDER: &[u8] = b"REPERTOIRE BACKUP 1\n";
 const FAMILY: &[u8] = b"REPERTOIRE BACKUP ";
 /// Records between two looks at what the disk has free.
-pub(super) const LOOK: u64 = 256;
+pub(super) const SPACE_CHECK_INTERVAL: u64 = 256;
 const MAX_KEY: u32 = 4096;
 const MAX_VALUE: u32 = 64 * 1024 * 1024;
 
@@ -337,7 +337,7 @@ pub(super) struct Filler<'a> {
 }
 
 impl<'a> Filler<'a> {
-    const MOST_PENDING: usize = 4 * 1024 * 1024;
+    const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
 
     pub(super) fn new(tree: &'a sled::Tree) -> Self {
         Self {
@@ -360,7 +360,7 @@ impl<'a> Filler<'a> {
     }
 
     fn make_room(&mut self) -> Result<(), StoreError> {
-        if self.pending > Self::MOST_PENDING {
+        if self.pending > Self::MAX_PENDING_BYTES {
             self.pending = 0;
             let full = std::mem::take(&mut self.batch);
             guarded(|| self.tree.apply_batch(full))?;

@@ -15,15 +15,15 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::backend::Records;
-use super::chunks::CHUNK;
+use super::chunks::CHUNK_BYTES;
 use super::{StoreError, TableId, record};
 use model::{Digest, MAX_SKILL_BYTES};
 
-const HEADER: usize = 1 + 2 + 8;
-const RAW: u8 = 0;
-const ZSTD: u8 = 1;
+const HEADER_BYTES: usize = 1 + 2 + 8;
+const RAW_FORMAT: u8 = 0;
+const ZSTD_FORMAT: u8 = 1;
 /// Fast, and half of what text needs (see `make bench`).
-const LEVEL: i32 = 3;
+const COMPRESSION_LEVEL: i32 = 3;
 
 /// A content that is ready to be stored.
 #[derive(Debug, Clone)]
@@ -39,11 +39,12 @@ impl Content {
     /// allowed.
     #[must_use]
     pub fn pack(digest: Digest, bytes: &Bytes) -> Self {
-        let packed = zstd::bulk::compress(bytes, LEVEL)
+        let packed = zstd::bulk::compress(bytes, COMPRESSION_LEVEL)
             .ok()
             .filter(|packed| packed.len() < bytes.len());
-        let (encoding, packed) =
-            packed.map_or((RAW, bytes.clone()), |packed| (ZSTD, packed.into()));
+        let (encoding, packed) = packed.map_or((RAW_FORMAT, bytes.clone()), |packed| {
+            (ZSTD_FORMAT, packed.into())
+        });
         Self {
             digest,
             size: bytes.len() as u64,
@@ -79,13 +80,13 @@ pub(super) fn records(content: &Content) -> Vec<(Vec<u8>, Vec<u8>)> {
     let pieces: Vec<&[u8]> = if content.packed.is_empty() {
         vec![&[]]
     } else {
-        content.packed.chunks(CHUNK).collect()
+        content.packed.chunks(CHUNK_BYTES).collect()
     };
     let count = u16::try_from(pieces.len()).expect("so few chunks");
     (0..count)
         .zip(pieces)
         .map(|(at, piece)| {
-            let mut payload = Vec::with_capacity(piece.len() + HEADER);
+            let mut payload = Vec::with_capacity(piece.len() + HEADER_BYTES);
             if at == 0 {
                 payload.push(content.encoding);
                 payload.extend_from_slice(&count.to_be_bytes());
@@ -119,8 +120,8 @@ pub(super) fn read_by(
         key: record::printable(&first),
         reason: reason.to_owned(),
     };
-    let header: [u8; HEADER] = payload
-        .get(..HEADER)
+    let header: [u8; HEADER_BYTES] = payload
+        .get(..HEADER_BYTES)
         .and_then(|header| header.try_into().ok())
         .ok_or_else(|| damaged("its header is cut short"))?;
     let [encoding, c0, c1, size @ ..] = header;
@@ -128,7 +129,7 @@ pub(super) fn read_by(
     if size > MAX_SKILL_BYTES {
         return Err(damaged("it is larger than any content"));
     }
-    let mut packed = Cow::Borrowed(payload.get(HEADER..).unwrap_or_default());
+    let mut packed = Cow::Borrowed(payload.get(HEADER_BYTES..).unwrap_or_default());
     for chunk in 1..count {
         let key = key(digest, chunk);
         let value = get(&key)?.ok_or_else(|| damaged("a chunk is missing"))?;
@@ -137,8 +138,8 @@ pub(super) fn read_by(
             .extend_from_slice(record::open(&key, &value)?.1);
     }
     let content = match encoding {
-        RAW => packed.into_owned(),
-        ZSTD => {
+        RAW_FORMAT => packed.into_owned(),
+        ZSTD_FORMAT => {
             let size = usize::try_from(size).map_err(|_| damaged("it is too large"))?;
             unpack(&packed, size).map_err(|error| damaged(&error.to_string()))?
         }
@@ -175,13 +176,19 @@ mod tests {
         let pack = |bytes: &Bytes| Content::pack(Digest::of(bytes), bytes);
         let text = Bytes::from("A skill says what to do. ".repeat(400));
         let packed = pack(&text);
-        assert_eq!((packed.encoding, packed.size), (ZSTD, text.len() as u64));
+        assert_eq!(
+            (packed.encoding, packed.size),
+            (ZSTD_FORMAT, text.len() as u64)
+        );
         assert!(packed.packed.len() < text.len() / 10);
         let unpacked = unpack(&packed.packed, text.len()).expect("a text");
         assert_eq!(unpacked, text);
         let noise = (0..200_u32).map(|n| Digest::of(&n.to_be_bytes()));
         let noise: Vec<u8> = noise.flat_map(|digest| *digest.as_bytes()).collect();
         let kept = pack(&noise.clone().into());
-        assert_eq!((kept.encoding, kept.packed), (RAW, Bytes::from(noise)));
+        assert_eq!(
+            (kept.encoding, kept.packed),
+            (RAW_FORMAT, Bytes::from(noise))
+        );
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::{OpenError, directory};
 
 /// How often memory is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What a piece of work may take.
 #[derive(Debug, Clone, Copy)]
@@ -26,12 +26,12 @@ impl Bounds {
     /// Some minutes and a gibibyte, and more for a large store: slow disks and small
     /// machines get there as well.
     fn of(directory: &Path) -> Self {
-        const MIB: u64 = 1024 * 1024;
+        const BYTES_PER_MIB: u64 = 1024 * 1024;
         let database = directory::store_path(directory).join("db");
         let bytes = fs::metadata(database).map_or(0, |metadata| metadata.len());
         Self {
-            time: Duration::from_secs(180 + bytes / MIB),
-            memory: 1024 * MIB + bytes,
+            time: Duration::from_secs(180 + bytes / BYTES_PER_MIB),
+            memory: 1024 * BYTES_PER_MIB + bytes,
         }
     }
 }
@@ -62,7 +62,7 @@ fn within<T: Send + 'static>(
         })
         .map_err(|_| "there is no thread to read it with")?;
     loop {
-        match result.recv_timeout(LOOK.min(bounds.time)) {
+        match result.recv_timeout(MEMORY_CHECK_INTERVAL.min(bounds.time)) {
             Ok(result) => return Ok(result),
             Err(RecvTimeoutError::Disconnected) => return Err("reading it failed"),
             Err(RecvTimeoutError::Timeout) => {}
@@ -104,19 +104,19 @@ mod tests {
 
     #[test]
     fn a_larger_store_may_take_longer_and_more_memory() {
-        const MIB: u64 = 1024 * 1024;
+        const BYTES_PER_MIB: u64 = 1024 * 1024;
         let bounds = |directory: &Path| {
             let bounds = Bounds::of(directory);
             (bounds.time.as_secs(), bounds.memory)
         };
         let directory = tempfile::TempDir::new().expect("a folder");
         let directory = directory.path();
-        assert_eq!(bounds(directory), (180, 1024 * MIB));
+        assert_eq!(bounds(directory), (180, 1024 * BYTES_PER_MIB));
         let store = directory::store_path(directory);
         fs::create_dir_all(&store).expect("a folder");
         let database = fs::File::create(store.join("db")).expect("a file");
-        database.set_len(300 * MIB).expect("a file");
-        assert_eq!(bounds(directory), (480, 1324 * MIB));
+        database.set_len(300 * BYTES_PER_MIB).expect("a file");
+        assert_eq!(bounds(directory), (480, 1324 * BYTES_PER_MIB));
     }
 
     #[test]

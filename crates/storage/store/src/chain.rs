@@ -46,8 +46,8 @@ pub struct Link {
     pub body: Vec<u8>,
 }
 
-const START: u64 = 0;
-const END: u64 = u64::MAX;
+const MIN_NUMBER: u64 = 0;
+const MAX_NUMBER: u64 = u64::MAX;
 
 impl ChainMark {
     /// The place of a record that is appended after this one.
@@ -92,11 +92,11 @@ pub(super) fn link_key(mark: ChainMark) -> Vec<u8> {
 
 /// The keys of all records.
 pub(super) fn link_keys() -> std::ops::Range<Vec<u8>> {
-    key(START + 1)..key(END)
+    key(MIN_NUMBER + 1)..key(MAX_NUMBER)
 }
 
 pub(super) fn end_key() -> Vec<u8> {
-    key(END)
+    key(MAX_NUMBER)
 }
 
 pub(super) fn end_payload(mark: ChainMark) -> Vec<u8> {
@@ -144,7 +144,7 @@ pub(super) fn links(
     below: u64,
     order: Order,
 ) -> impl Iterator<Item = Result<Link, StoreError>> + '_ {
-    let range = key(from.max(START + 1))..key(below);
+    let range = key(from.max(MIN_NUMBER + 1))..key(below);
     walk(records, range, order).map(|entry| {
         let (key, value) = entry?;
         link(&key, &value)
@@ -159,17 +159,17 @@ fn stored(records: &dyn Records, number: u64) -> Result<Option<ChainMark>, Store
 
 /// Before the oldest record that is kept.
 pub(super) fn start(records: &dyn Records) -> Result<ChainMark, StoreError> {
-    Ok(stored(records, START)?.unwrap_or_default())
+    Ok(stored(records, MIN_NUMBER)?.unwrap_or_default())
 }
 
 /// The end that was written down.
 pub(super) fn stored_end(records: &dyn Records) -> Result<Option<ChainMark>, StoreError> {
-    stored(records, END)
+    stored(records, MAX_NUMBER)
 }
 
 /// Where the next record is appended, where no end is written down.
 pub(super) fn last(records: &dyn Records) -> Result<ChainMark, StoreError> {
-    match links(records, START, END, Order::Descending).next() {
+    match links(records, MIN_NUMBER, MAX_NUMBER, Order::Descending).next() {
         Some(last) => Ok(last?.mark),
         None => start(records),
     }
@@ -185,16 +185,16 @@ impl Batch {
     /// Removes the records of the chain from `from` up to a place, which is the start of what
     /// is left.
     pub fn prune(&mut self, from: u64, through: ChainMark) {
-        for number in from.max(START + 1)..=through.number {
+        for number in from.max(MIN_NUMBER + 1)..=through.number {
             self.write(key(number), None);
         }
-        self.write(key(START), Some(through.to_bytes()));
+        self.write(key(MIN_NUMBER), Some(through.to_bytes()));
     }
 
     /// Forgets where the chain ended: it goes on after the last record that there is, also
     /// with what this batch appends.
     pub fn forget_end(&mut self) {
-        self.write(key(END), None);
+        self.write(key(MAX_NUMBER), None);
         self.forgets_end = true;
     }
 }

@@ -14,10 +14,10 @@ use super::backend::Records;
 use super::{Revision, StoreError, TableId, record};
 
 /// Bytes of a chunk.
-pub(super) const CHUNK: usize = 32 * 1024;
+pub(super) const CHUNK_BYTES: usize = 32 * 1024;
 /// Bytes of a payload that one record holds at most: a chunk, and what contents put
 /// before their first.
-const MAX_PAYLOAD: usize = CHUNK + 64;
+const MAX_PAYLOAD: usize = CHUNK_BYTES + 64;
 /// Bytes of a key at most: an index node of sled holds some 260 of them.
 pub(super) const MAX_KEY: usize = 2 * 1024;
 /// How often a record that is overwritten meanwhile is read again.
@@ -38,10 +38,10 @@ pub(super) fn records(key: &[u8], revision: Revision, payload: &[u8]) -> Vec<(Ve
     if payload.len() <= MAX_PAYLOAD {
         return vec![(key.to_vec(), record::seal(key, revision, payload))];
     }
-    let count = u16::try_from(payload.len().div_ceil(CHUNK)).expect("so few chunks");
+    let count = u16::try_from(payload.len().div_ceil(CHUNK_BYTES)).expect("so few chunks");
     let head = record::seal_chunked(key, revision, &count.to_be_bytes());
     let chunks = (0..count)
-        .zip(payload.chunks(CHUNK))
+        .zip(payload.chunks(CHUNK_BYTES))
         .map(|(number, chunk)| {
             let key = key_of(key, number);
             let value = record::seal(&key, revision, chunk);
@@ -88,7 +88,7 @@ fn assemble(records: &dyn Records, key: &[u8], value: &[u8]) -> Result<Payload, 
     let Some(count) = count(key, value)? else {
         return Ok(Payload::There(revision, payload.to_vec()));
     };
-    let mut whole = Vec::with_capacity(usize::from(count) * CHUNK);
+    let mut whole = Vec::with_capacity(usize::from(count) * CHUNK_BYTES);
     for number in 0..count {
         let key = key_of(key, number);
         let Some(value) = records.get(&key)? else {

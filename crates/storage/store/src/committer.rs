@@ -28,10 +28,10 @@ use super::{CommitError, LogPosition, Mode, Options, Pinned, Revision, directory
 use model::Event;
 
 /// Pauses between attempts to write again: the first and the longest.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
 /// How soon a refusal is given, and a stop is seen, meanwhile.
-const TICK: Duration = Duration::from_millis(50);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Bounds of what waits for the committer.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +64,7 @@ impl Default for Limits {
 
 /// Bytes are counted in units of this size, since a semaphore counts to 2^61 but
 /// takes 2^32 at once.
-const UNIT: usize = 1024;
+const BYTES_PER_PERMIT: usize = 1024;
 
 struct Write {
     batch: Batch,
@@ -106,7 +106,7 @@ impl Handle {
         let sender = self.sender().ok_or(CommitError::Closed)?;
         // Its bytes are acquired before the batch is handed over: so what waits for the thread
         // is bounded, however many callers there are.
-        let units = u32::try_from(batch.bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
+        let units = u32::try_from(batch.bytes.div_ceil(BYTES_PER_PERMIT)).unwrap_or(u32::MAX);
         let bytes = self
             .bytes
             .clone()
@@ -202,7 +202,9 @@ pub(super) fn spawn(committer: Committer) -> io::Result<Handle> {
         .spawn(move || committer.run(waiting))?;
     Ok(Handle {
         requests: Mutex::new(Some(requests)),
-        bytes: Arc::new(Semaphore::new(limits.waiting_bytes.div_ceil(UNIT))),
+        bytes: Arc::new(Semaphore::new(
+            limits.waiting_bytes.div_ceil(BYTES_PER_PERMIT),
+        )),
         max_bytes: limits.waiting_bytes,
         mode,
         thread: Mutex::new(Some(thread)),
@@ -274,8 +276,8 @@ impl Committer {
                     Err(TryRecvError::Disconnected) => return false,
                     Err(TryRecvError::Empty) if waited >= pause => break,
                     Err(TryRecvError::Empty) => {
-                        std::thread::sleep(TICK);
-                        waited += TICK;
+                        std::thread::sleep(STOP_CHECK_INTERVAL);
+                        waited += STOP_CHECK_INTERVAL;
                     }
                 }
             }
@@ -292,7 +294,7 @@ impl Committer {
                     reason = still;
                 }
             }
-            pause = LONGEST_PAUSE.min(FIRST_PAUSE.max(2 * pause));
+            pause = MAX_RETRY_DELAY.min(MIN_RETRY_DELAY.max(2 * pause));
         }
     }
 

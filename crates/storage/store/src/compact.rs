@@ -40,7 +40,7 @@ use model::Digest;
 /// same differ by a little.
 const MIN_GAIN: u64 = 20;
 /// How often what was written meanwhile is brought over before it gives up.
-const ROUNDS: usize = 16;
+const MAX_ROUNDS: usize = 16;
 /// Records that are brought over while writes wait: about as many as two groups have.
 const MAX_HELD: usize = 2048;
 
@@ -220,7 +220,7 @@ enum Exchange {
 }
 
 /// How the end went, or the database back: more is left than writes are to wait for.
-type Ended = Result<Result<Exchange, Engine>, StoreError>;
+type CompactionEnd = Result<Result<Exchange, Engine>, StoreError>;
 
 struct Run<'a> {
     store: &'a OnDisk,
@@ -256,7 +256,7 @@ impl Run<'_> {
         }
         // Each round brings over what was written during the last, without holding up a write,
         // until so little is left that writes may wait for it.
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             self.check_reserve()?;
             self.moved += bring_over(&inner.view, &inner.pins, &engine.tree)?;
             progress(self.moved)?;
@@ -285,7 +285,7 @@ impl Run<'_> {
         let view = &self.store.view;
         for entry in walk(&**view, everything(), Order::Ascending) {
             let (key, value) = entry?;
-            if self.moved.is_multiple_of(backup::LOOK) {
+            if self.moved.is_multiple_of(backup::SPACE_CHECK_INTERVAL) {
                 self.check_reserve()?;
             }
             if backup::content_key(&key).is_some_and(|(digest, _)| !keep(&digest)) {
@@ -313,7 +313,7 @@ impl Run<'_> {
     }
 
     /// Has the committer pause, and ends it there.
-    fn end(&self, engine: Engine) -> Ended {
+    fn end(&self, engine: Engine) -> CompactionEnd {
         let inner = self.store;
         let (answer, answered) = sync_channel(1);
         let pause = Pause {
@@ -377,7 +377,7 @@ impl Pause {
         self,
         committer: &Committer,
         engine: Engine,
-        answer: &SyncSender<Ended>,
+        answer: &SyncSender<CompactionEnd>,
     ) -> Result<(), Failed> {
         let (view, folders) = (&committer.view, &self.folders);
         // Who looks whether a content is stored, looks into the new store from here on.

@@ -55,8 +55,8 @@ const OF_THE_FILE_SYSTEM: &str = "lost+found";
 pub(super) const SEGMENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// sled's own threads may hold its lock a little longer than its last handle.
-const SLED_PATIENCE: Duration = Duration::from_secs(1);
-const SLED_PAUSE: Duration = Duration::from_millis(10);
+const SLED_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+const SLED_LOCK_INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Serialize, Deserialize)]
 struct Marker {
@@ -200,9 +200,9 @@ fn engine_of(
             Ok((db, tree))
         });
         match opened {
-            Err(Cause::Locked) if waited < SLED_PATIENCE => {
-                std::thread::sleep(SLED_PAUSE);
-                waited += SLED_PAUSE;
+            Err(Cause::Locked) if waited < SLED_LOCK_TIMEOUT => {
+                std::thread::sleep(SLED_LOCK_INTERVAL);
+                waited += SLED_LOCK_INTERVAL;
             }
             // A snapshot may have a right checksum and belong to another log. Without it sled
             // passes over what is damaged in the whole of the log.

@@ -21,19 +21,19 @@ use std::path::{Path, PathBuf};
 
 use crate::directory::SEGMENT_BYTES;
 
-pub(super) const SEGMENT_HEADER: usize = 20;
+pub(super) const SEGMENT_HEADER_BYTES: usize = 20;
 /// A crc, a kind and three numbers.
-pub(super) const LARGEST_HEADER: usize = 4 + 1 + 3 * 9;
+pub(super) const MAX_HEADER_BYTES: usize = 4 + 1 + 3 * 9;
 
 /// Kinds of messages, by sled's bytes for them.
 pub(super) mod kind {
-    pub(crate) const CAP: u8 = 2;
-    pub(crate) const BATCH: u8 = 3;
-    pub(crate) const FREE: u8 = 4;
-    pub(crate) const INLINE_NODE: u8 = 8;
-    pub(crate) const BLOB_NODE: u8 = 9;
-    pub(crate) const INLINE_LINK: u8 = 10;
-    pub(crate) const BLOB_LINK: u8 = 11;
+    pub(crate) const CAP_TAG: u8 = 2;
+    pub(crate) const BATCH_TAG: u8 = 3;
+    pub(crate) const FREE_TAG: u8 = 4;
+    pub(crate) const INLINE_NODE_TAG: u8 = 8;
+    pub(crate) const BLOB_NODE_TAG: u8 = 9;
+    pub(crate) const INLINE_LINK_TAG: u8 = 10;
+    pub(crate) const BLOB_LINK_TAG: u8 = 11;
 }
 
 /// Where the body of a message is.
@@ -140,7 +140,7 @@ impl Log {
     }
 
     fn read_segment(&mut self, number: u64, offset: u64, segment: &[u8], last: bool) {
-        let mut at = SEGMENT_HEADER;
+        let mut at = SEGMENT_HEADER_BYTES;
         // Bytes before `at` that are no message.
         let mut skipped = 0;
         while at < segment.len() {
@@ -164,13 +164,13 @@ impl Log {
                 },
             };
             self.take(message, bytes, place + (end - at) as u64);
-            if found.kind == kind::CAP {
+            if found.kind == kind::CAP_TAG {
                 return;
             }
             at = end;
         }
         // What is too short for a message stays empty, and so does the end of the log.
-        self.gaps += u64::from(!last && skipped > LARGEST_HEADER);
+        self.gaps += u64::from(!last && skipped > MAX_HEADER_BYTES);
     }
 
     /// Takes a message, the next one in the order of the log; `end` is where it ends.
@@ -178,12 +178,12 @@ impl Log {
     /// A batch is taken whole or, where the log ends within it, not at all.
     fn take(&mut self, mut message: Message, bytes: &[u8], end: u64) {
         match message.kind {
-            kind::BATCH => {
+            kind::BATCH_TAG => {
                 self.finish_batch();
                 self.batch_end = bytes.first_chunk().map(|place| u64::from_le_bytes(*place));
                 return;
             }
-            kind::BLOB_NODE | kind::BLOB_LINK => {
+            kind::BLOB_NODE_TAG | kind::BLOB_LINK_TAG => {
                 let name = bytes.first_chunk().map(|name| i64::from_le_bytes(*name));
                 message.body = Body::Blob(name.unwrap_or(-1));
                 if self.body(message.body).is_err() {
@@ -191,7 +191,7 @@ impl Log {
                     return;
                 }
             }
-            kind::FREE | kind::INLINE_NODE | kind::INLINE_LINK => {}
+            kind::FREE_TAG | kind::INLINE_NODE_TAG | kind::INLINE_LINK_TAG => {}
             _ => return,
         }
         match self.batch_end {
@@ -214,10 +214,10 @@ impl Log {
 
     fn apply(&mut self, message: Message) {
         match message.kind {
-            kind::FREE => {
+            kind::FREE_TAG => {
                 self.pages.remove(&message.page);
             }
-            kind::INLINE_NODE | kind::BLOB_NODE => {
+            kind::INLINE_NODE_TAG | kind::BLOB_NODE_TAG => {
                 let page = EnginePage {
                     base: message,
                     links: Vec::new(),
@@ -296,7 +296,7 @@ pub(super) struct Header {
 
 /// The header of a segment, where it is whole.
 pub(super) fn header(segment: &[u8]) -> Option<Header> {
-    let header = segment.get(..SEGMENT_HEADER)?;
+    let header = segment.get(..SEGMENT_HEADER_BYTES)?;
     let (checksum, rest) = header.split_first_chunk::<4>()?;
     if crc32fast::hash(rest) != u32::from_le_bytes(*checksum) ^ u32::MAX {
         return None;
@@ -317,7 +317,7 @@ pub(super) fn header(segment: &[u8]) -> Option<Header> {
 pub(super) fn segment_number(segment: &[u8]) -> Option<u64> {
     header(segment)
         .map(|header| header.number)
-        .or_else(|| first_whole(segment, SEGMENT_HEADER).map(|found| found.segment))
+        .or_else(|| first_whole(segment, SEGMENT_HEADER_BYTES).map(|found| found.segment))
 }
 
 /// The first message from a place on that is whole, of whatever segment.
@@ -342,7 +342,7 @@ pub(super) struct FoundRecord {
 /// Where the number of the segment is known, others are not looked at closely.
 pub(super) fn message(segment: &[u8], at: usize, expected: Option<u64>) -> Option<FoundRecord> {
     let kind = *segment.get(at + 4)?;
-    if kind == 0 || kind > kind::BLOB_LINK {
+    if kind == 0 || kind > kind::BLOB_LINK_TAG {
         return None;
     }
     let bytes = segment.get(at..)?;
@@ -354,7 +354,7 @@ pub(super) fn message(segment: &[u8], at: usize, expected: Option<u64>) -> Optio
     }
     let page = take_number(&mut rest)?;
     let header = bytes.len() - rest.len();
-    debug_assert!(header <= LARGEST_HEADER, "a header has three numbers");
+    debug_assert!(header <= MAX_HEADER_BYTES, "a header has three numbers");
     let length = usize::try_from(length).ok()?;
     let body = rest.get(..length)?;
     let mut checksum = crc32fast::Hasher::new();

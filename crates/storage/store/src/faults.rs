@@ -27,7 +27,7 @@ pub fn options() -> Options {
 
 /// Longer than a loaded machine needs. A read that holds up whoever is to open the database
 /// again fails after that.
-const PATIENCE: Duration = Duration::from_secs(20);
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A store whose database answers no read, as after a write that failed.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Unreadable {
 #[must_use]
 pub fn patient() -> Options {
     Options {
-        reopen_patience: PATIENCE,
+        reopen_patience: READ_TIMEOUT,
         ..options()
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use model::Digest;
 
 /// What it costs to keep a key, beside its bytes.
-const COST: usize = 64;
+const KEY_OVERHEAD_BYTES: usize = 64;
 
 /// Keys that were written.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl ChangedKeys {
             .filter(|key| !self.keys.contains(*key))
             .collect::<Vec<_>>()
         {
-            self.bytes += key.len() + COST;
+            self.bytes += key.len() + KEY_OVERHEAD_BYTES;
             self.keys.insert(key.clone());
         }
         if self.bytes > self.max {
@@ -67,11 +67,11 @@ pub(super) struct Pins {
     /// Held while the stores are exchanged. Giving back does not wait for it, since that
     /// happens on threads that must not block.
     gate: Mutex<()>,
-    known: Mutex<Known>,
+    known: Mutex<PinnedDigests>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct PinnedDigests {
     /// How many writes have each.
     held: HashMap<Digest, usize>,
     /// All that were held since a compaction has begun, and that it was not told of.
@@ -79,7 +79,7 @@ struct Known {
 }
 
 impl Pins {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, PinnedDigests> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn keys_that_are_no_longer_known_never_fit() {
-        let mut changes = ChangedKeys::new(10 * (4 + COST));
+        let mut changes = ChangedKeys::new(10 * (4 + KEY_OVERHEAD_BYTES));
         let keys: Vec<_> = (0..11_u32).map(|n| n.to_be_bytes().to_vec()).collect();
         changes.add(keys.iter().take(10));
         changes.add(keys.iter().take(10));

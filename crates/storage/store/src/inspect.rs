@@ -17,10 +17,10 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::directory::SEGMENT_BYTES;
-use super::engine_log::{self, FoundRecord, Header, LARGEST_HEADER, SEGMENT_HEADER, kind};
+use super::engine_log::{self, FoundRecord, Header, MAX_HEADER_BYTES, SEGMENT_HEADER_BYTES, kind};
 use super::{Revision, leftovers, log, record};
 
-const SEGMENT: u64 = SEGMENT_BYTES as u64;
+const SEGMENT_LENGTH: u64 = SEGMENT_BYTES as u64;
 
 /// How far the log is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,8 +105,8 @@ impl LogWalk {
             segments: BTreeMap::new(),
             before: BTreeMap::new(),
             headless: BTreeSet::new(),
-            tail: from / SEGMENT,
-            first: from / SEGMENT,
+            tail: from / SEGMENT_LENGTH,
+            first: from / SEGMENT_LENGTH,
             goal,
             acknowledged,
             begun: None,
@@ -119,7 +119,7 @@ impl LogWalk {
             match walk.header(offset)? {
                 Some(header) if header.number >= first => {
                     walk.segments.insert(header.number, offset);
-                    walk.tail = walk.tail.max(header.stable / SEGMENT);
+                    walk.tail = walk.tail.max(header.stable / SEGMENT_LENGTH);
                 }
                 Some(header) => {
                     walk.before.insert(header.number, offset);
@@ -129,7 +129,9 @@ impl LogWalk {
                     // One that is free is filled with zeros.
                     let begin = buffer.iter().position(|byte| *byte != 0);
                     let found = begin.and_then(|begin| {
-                        let from = begin.saturating_sub(LARGEST_HEADER).max(SEGMENT_HEADER);
+                        let from = begin
+                            .saturating_sub(MAX_HEADER_BYTES)
+                            .max(SEGMENT_HEADER_BYTES);
                         engine_log::first_whole(&buffer, from)
                     });
                     walk.headless.extend(found.map(|found| found.segment));
@@ -141,8 +143,8 @@ impl LogWalk {
     }
 
     fn header(&self, offset: u64) -> io::Result<Option<Header>> {
-        let mut bytes = [0; SEGMENT_HEADER];
-        if self.length - offset < SEGMENT_HEADER as u64 {
+        let mut bytes = [0; SEGMENT_HEADER_BYTES];
+        if self.length - offset < SEGMENT_HEADER_BYTES as u64 {
             return Ok(None);
         }
         self.db.read_exact_at(&mut bytes, offset)?;
@@ -150,14 +152,14 @@ impl LogWalk {
     }
 
     fn load(&self, offset: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
-        let size = (self.length - offset).min(SEGMENT);
+        let size = (self.length - offset).min(SEGMENT_LENGTH);
         buffer.resize(usize::try_from(size).unwrap_or(SEGMENT_BYTES), 0);
         self.db.read_exact_at(buffer, offset)
     }
 
     fn run(mut self) -> io::Result<LogState> {
         let mut buffer = Vec::new();
-        let mut end = self.first * SEGMENT;
+        let mut end = self.first * SEGMENT_LENGTH;
         let mut next = self.first;
         for (number, offset) in self.segments.clone() {
             let is_missing = |number: u64| number >= self.tail || self.headless.contains(&number);
@@ -174,7 +176,7 @@ impl LogWalk {
         if self.begun.is_none() && end >= self.goal && self.first > 0 {
             // The last write lies before the snapshot, or behind what cannot be read.
             let is_last = self.segments.range(next..).nth(1).is_none() && self.headless.is_empty();
-            let behind = usize::try_from(end % SEGMENT).unwrap_or(SEGMENT_BYTES);
+            let behind = usize::try_from(end % SEGMENT_LENGTH).unwrap_or(SEGMENT_BYTES);
             if is_last && buffer.iter().skip(behind).all(|byte| *byte == 0) {
                 return Ok(LogState::Whole);
             }
@@ -203,9 +205,9 @@ impl LogWalk {
 
     /// Reads the messages of a segment; `end` is where the last one ended.
     fn segment(&mut self, number: u64, segment: &[u8], end: &mut u64) -> io::Result<End> {
-        let mut at = SEGMENT_HEADER;
-        *end = number * SEGMENT + at as u64;
-        while at + LARGEST_HEADER <= SEGMENT_BYTES {
+        let mut at = SEGMENT_HEADER_BYTES;
+        *end = number * SEGMENT_LENGTH + at as u64;
+        while at + MAX_HEADER_BYTES <= SEGMENT_BYTES {
             let Some(found) = engine_log::message(segment, at, Some(number)) else {
                 let is_reused = number < self.tail
                     && engine_log::first_whole(segment, at)
@@ -215,21 +217,21 @@ impl LogWalk {
             };
             let body = at + found.header;
             at = body + found.length;
-            *end = number * SEGMENT + at as u64;
+            *end = number * SEGMENT_LENGTH + at as u64;
             if !self.take(found, segment.get(body..at).unwrap_or_default())? {
                 return Ok(End::Cut);
             }
             if *end > self.batch {
                 self.revision = self.begun;
             }
-            if found.kind == kind::CAP {
+            if found.kind == kind::CAP_TAG {
                 break;
             }
             if self.revision.is_some() && self.is_reached(*end) {
                 return Ok(End::Reached);
             }
         }
-        *end = (number + 1) * SEGMENT;
+        *end = (number + 1) * SEGMENT_LENGTH;
         Ok(End::Next)
     }
 
@@ -237,12 +239,12 @@ impl LogWalk {
     fn take(&mut self, found: FoundRecord, body: &[u8]) -> io::Result<bool> {
         let file;
         let body = match found.kind {
-            kind::BATCH => {
+            kind::BATCH_TAG => {
                 let end = body.first_chunk().map(|end| u64::from_le_bytes(*end));
                 self.batch = end.unwrap_or(0);
                 return Ok(true);
             }
-            kind::BLOB_NODE | kind::BLOB_LINK => {
+            kind::BLOB_NODE_TAG | kind::BLOB_LINK_TAG => {
                 let name = body.first_chunk().map(|name| i64::from_le_bytes(*name));
                 file = match engine_log::blob(&self.blobs, name.unwrap_or(-1)) {
                     Ok(file) => file,
@@ -256,10 +258,10 @@ impl LogWalk {
             _ => body,
         };
         let revision = match found.kind {
-            kind::INLINE_LINK | kind::BLOB_LINK => engine_log::set(body)
+            kind::INLINE_LINK_TAG | kind::BLOB_LINK_TAG => engine_log::set(body)
                 .filter(|(key, _)| log::revision_key().ends_with(key))
                 .and_then(|(_, value)| revision_of(&value)),
-            kind::INLINE_NODE | kind::BLOB_NODE => {
+            kind::INLINE_NODE_TAG | kind::BLOB_NODE_TAG => {
                 engine_log::leaf_around(log::revision_key(), body).and_then(|leaf| {
                     let key = log::revision_key();
                     let records = leaf.records.iter();

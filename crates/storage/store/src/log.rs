@@ -32,7 +32,7 @@ const LOG_START: &[u8] = b"\x01log_start";
 const LOG_POSITION: &[u8] = b"\x01log_position";
 /// Events that one group forgets at most: more than it adds, so that a log that is
 /// too long shrinks to its bound.
-const TRIM: usize = 2 * Limits::DEFAULT.group;
+const MAX_TRIMMED_EVENTS: usize = 2 * Limits::DEFAULT.group;
 
 pub(super) fn event_key(sequence: u64) -> Vec<u8> {
     let mut key = vec![TableId::Events.byte()];
@@ -170,7 +170,7 @@ pub(super) fn append(
     position.end = end;
     position.events += added;
     let surplus = usize::try_from(position.events.saturating_sub(keep)).unwrap_or(usize::MAX);
-    for (sequence, key) in oldest(records, surplus.min(TRIM))? {
+    for (sequence, key) in oldest(records, surplus.min(MAX_TRIMMED_EVENTS))? {
         changes.remove(key.to_vec());
         position.start = position.start.max(sequence);
         position.events -= 1;

@@ -98,7 +98,7 @@ impl OnDisk {
             self.check_reserve(to)?;
         }
         backup::write(&self.view, to, replace, |count| {
-            if shared && count.is_multiple_of(backup::LOOK) {
+            if shared && count.is_multiple_of(backup::SPACE_CHECK_INTERVAL) {
                 self.check_reserve(to)?;
             }
             progress(count)
@@ -112,7 +112,7 @@ impl OnDisk {
         let path = self.directory.join(directory::BACKING_UP);
         self.check_reserve(&path)?;
         backup::write_unnamed(&self.view, &path, |count| {
-            if count.is_multiple_of(backup::LOOK) {
+            if count.is_multiple_of(backup::SPACE_CHECK_INTERVAL) {
                 self.check_reserve(&path)?;
             }
             progress(count)

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// The fastest that zstd has: a higher level saves little more.
-const LEVEL: i32 = 1;
+const COMPRESSION_LEVEL: i32 = 1;
 /// Bytes of a value at most, when it is unpacked. A full page of sessions has some
 /// dozens of kibibytes, and one with the largest session a hundred more.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -23,7 +23,7 @@ impl Packer {
     /// # Errors
     /// There is no memory for it.
     pub fn new() -> std::io::Result<Self> {
-        zstd::bulk::Compressor::new(LEVEL).map(Self)
+        zstd::bulk::Compressor::new(COMPRESSION_LEVEL).map(Self)
     }
 
     /// Takes some tens of microseconds for some dozens of kibibytes.
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn more_than_the_largest_is_not_unpacked() {
         let text = format!("\"{}\"", "a".repeat(MAX_BYTES));
-        let bomb = zstd::bulk::compress(text.as_bytes(), LEVEL).expect("packed");
+        let bomb = zstd::bulk::compress(text.as_bytes(), COMPRESSION_LEVEL).expect("packed");
         let bomb = Packed(STANDARD.encode(bomb));
         bomb.unpack::<String>().expect_err("it is too large");
     }

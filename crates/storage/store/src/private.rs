@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// What group and others may do.
-const OTHERS: u32 = 0o077;
+const OTHERS_MASK: u32 = 0o077;
 
 /// Makes a folder (0700), and those above it as the umask says.
 pub(super) fn create_dir(path: &Path) -> io::Result<()> {
@@ -35,7 +35,7 @@ pub(super) fn writable() -> OpenOptions {
 /// Makes files that this process creates from now on readable by their owner alone.
 /// For servers, which write nothing but their own data.
 pub fn keep_files_private() {
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(OTHERS));
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(OTHERS_MASK));
 }
 
 /// Gives this process a session of its own, without a terminal: what ends the session of
@@ -73,10 +73,11 @@ pub(super) fn tighten(directory: &Path) {
         let mode = entry
             .metadata()
             .map_or(0, |found| found.permissions().mode());
-        if mode & OTHERS == 0 {
+        if mode & OTHERS_MASK == 0 {
             continue;
         }
-        let tightened = fs::set_permissions(entry.path(), Permissions::from_mode(mode & !OTHERS));
+        let tightened =
+            fs::set_permissions(entry.path(), Permissions::from_mode(mode & !OTHERS_MASK));
         if entry.depth() > 0 {
             continue;
         }

@@ -11,17 +11,17 @@
 use super::{Revision, StoreError, TableId};
 
 /// Format of a record that holds its payload.
-const WHOLE: u8 = 1;
+const WHOLE_FORMAT: u8 = 1;
 /// Format of a record whose payload is in chunks.
-const CHUNKED: u8 = 2;
+const CHUNKED_FORMAT: u8 = 2;
 /// The newest format that this version reads.
-const NEWEST: u8 = CHUNKED;
+const NEWEST_FORMAT: u8 = CHUNKED_FORMAT;
 /// Bytes before the payload.
-const HEADER: usize = 1 + 4 + 8;
+const HEADER_BYTES: usize = 1 + 4 + 8;
 
 fn checksum(format: u8, key: &[u8], revision: &[u8], payload: &[u8]) -> [u8; 4] {
     let mut hash = crc32fast::Hasher::new();
-    if format > WHOLE {
+    if format > WHOLE_FORMAT {
         hash.update(&[format]);
     }
     hash.update(&(key.len() as u64).to_be_bytes());
@@ -33,22 +33,22 @@ fn checksum(format: u8, key: &[u8], revision: &[u8], payload: &[u8]) -> [u8; 4] 
 
 /// Wraps a payload.
 pub(super) fn seal(key: &[u8], revision: Revision, payload: &[u8]) -> Vec<u8> {
-    wrap(WHOLE, key, revision, payload)
+    wrap(WHOLE_FORMAT, key, revision, payload)
 }
 
 /// Wraps what stands in for a payload in chunks.
 pub(super) fn seal_chunked(key: &[u8], revision: Revision, payload: &[u8]) -> Vec<u8> {
-    wrap(CHUNKED, key, revision, payload)
+    wrap(CHUNKED_FORMAT, key, revision, payload)
 }
 
 /// The payload of a record is in chunks.
 pub(super) fn is_chunked(record: &[u8]) -> bool {
-    record.first() == Some(&CHUNKED)
+    record.first() == Some(&CHUNKED_FORMAT)
 }
 
 fn wrap(format: u8, key: &[u8], revision: Revision, payload: &[u8]) -> Vec<u8> {
     let revision = revision.to_be_bytes();
-    let mut record = Vec::with_capacity(HEADER + payload.len());
+    let mut record = Vec::with_capacity(HEADER_BYTES + payload.len());
     record.push(format);
     record.extend_from_slice(&checksum(format, key, &revision, payload));
     record.extend_from_slice(&revision);
@@ -58,7 +58,7 @@ fn wrap(format: u8, key: &[u8], revision: Revision, payload: &[u8]) -> Vec<u8> {
 
 /// The revision that a record says it is of, unchecked.
 pub(super) fn revision(record: &[u8]) -> Option<Revision> {
-    let bytes = record.get(5..HEADER)?.try_into().ok()?;
+    let bytes = record.get(5..HEADER_BYTES)?.try_into().ok()?;
     Some(Revision::from_be_bytes(bytes))
 }
 
@@ -70,11 +70,11 @@ pub(super) fn open<'a>(key: &[u8], record: &'a [u8]) -> Result<(Revision, &'a [u
     };
     let format = match record.first() {
         None => return Err(damaged("it is empty")),
-        Some(&format) if format > NEWEST => {
+        Some(&format) if format > NEWEST_FORMAT => {
             return Err(StoreError::NewerFormat {
                 key: printable(key),
                 found: format,
-                known: NEWEST,
+                known: NEWEST_FORMAT,
             });
         }
         Some(&0) => return Err(damaged("it has no format")),
@@ -82,8 +82,8 @@ pub(super) fn open<'a>(key: &[u8], record: &'a [u8]) -> Result<(Revision, &'a [u
     };
     let (Some(sum), Some(revision), Some(payload)) = (
         record.get(1..5),
-        record.get(5..HEADER),
-        record.get(HEADER..),
+        record.get(5..HEADER_BYTES),
+        record.get(HEADER_BYTES..),
     ) else {
         return Err(damaged("it is cut short"));
     };

@@ -16,10 +16,10 @@ use super::engine::{Engine, Failed};
 use super::{directory, log, private, record};
 
 /// Bytes that a snapshot of sled may have, which it writes when it is opened.
-const SMALL: usize = 64 * 1024;
+const MAX_SNAPSHOT_BYTES: usize = 64 * 1024;
 /// A group does not grow the file by more.
-const GROWTH: u64 = 16 * 1024 * 1024;
-const BLOCK: usize = 1024 * 1024;
+const MAX_GROWTH_BYTES: u64 = 16 * 1024 * 1024;
+const BLOCK_BYTES: usize = 1024 * 1024;
 
 /// How far the way back was gone.
 #[derive(Debug)]
@@ -50,8 +50,8 @@ impl Recovery {
         // What failed may be a compaction that exchanged the folders: no write is
         // acknowledged that a power cut could leave in one that has no name.
         private::sync_dir(&committer.directory).map_err(text)?;
-        probe(&committer.directory, 0, SMALL).map_err(text)?;
-        probe(&committer.directory, size + GROWTH, 1).map_err(text)?;
+        probe(&committer.directory, 0, MAX_SNAPSHOT_BYTES).map_err(text)?;
+        probe(&committer.directory, size + MAX_GROWTH_BYTES, 1).map_err(text)?;
         if !self.opened {
             committer.view.fail();
             self.reopen(committer, |_| Ok(()))?;
@@ -135,7 +135,7 @@ fn probe(directory: &Path, at: u64, bytes: usize) -> io::Result<()> {
 /// Writes every byte of a file again, and syncs it.
 fn rewrite(path: &Path) -> io::Result<()> {
     let file = File::options().read(true).write(true).open(path)?;
-    let mut block = vec![0; BLOCK];
+    let mut block = vec![0; BLOCK_BYTES];
     let mut at = 0;
     loop {
         let count = (&file).read(&mut block)?;

@@ -15,10 +15,10 @@ use super::view::{Before, View};
 use super::{Revision, StoreError, record};
 
 /// Records that are read at once.
-const PAGE: usize = 256;
+const RECORDS_PER_PAGE: usize = 256;
 
 #[derive(Debug, Default)]
-struct Kept {
+struct PreservedRecords {
     /// Everything below was read.
     read: Vec<u8>,
     before: BTreeMap<Vec<u8>, IVec>,
@@ -32,7 +32,7 @@ pub(super) struct Snapshot {
     pub(super) revision: Revision,
     /// Bytes that are kept at most.
     max: usize,
-    kept: Mutex<Kept>,
+    kept: Mutex<PreservedRecords>,
 }
 
 impl Snapshot {
@@ -44,7 +44,7 @@ impl Snapshot {
         }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, PreservedRecords> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,7 +82,7 @@ impl Snapshot {
     ) -> Result<(), StoreError> {
         let mut range: Option<Range<Vec<u8>>> = Some(everything());
         while let Some(next) = range {
-            let page = view.page(&next, Order::Ascending, PAGE)?;
+            let page = view.page(&next, Order::Ascending, RECORDS_PER_PAGE)?;
             let mut records = BTreeMap::new();
             for (key, value) in page.records {
                 let (revision, _) = record::open(&key, &value)?;

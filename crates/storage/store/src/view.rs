@@ -29,10 +29,10 @@ use super::{Options, Revision, StoreError, guarded};
 /// Records as they were before a group; none: there was none.
 pub(super) type Before = BTreeMap<Vec<u8>, Option<IVec>>;
 
-const PAUSE: Duration = Duration::from_millis(1);
+const READERS_CHECK_INTERVAL: Duration = Duration::from_millis(1);
 /// How long readers may still have the database that is to be closed.
 // The old handle has to be the last one: sled closes its file when that is dropped.
-const READERS: u32 = 1000;
+const MAX_READERS_CHECKS: u32 = 1000;
 /// Tasks that may wait at once for a database that is opened again: each takes a thread.
 pub(super) const MAX_WAITING_TASKS: usize = 64;
 
@@ -313,7 +313,7 @@ impl Records for View {
 
 /// Closes a database that no reader gets any more, once the last one is done.
 pub(super) fn close_when_unused(old: Arc<Engine>) -> Result<(), Arc<Engine>> {
-    for _ in 0..READERS {
+    for _ in 0..MAX_READERS_CHECKS {
         if Arc::strong_count(&old) == 1 {
             // sled writes what it has when its last handle is dropped, and may panic.
             let _closed = guarded(|| {
@@ -322,7 +322,7 @@ pub(super) fn close_when_unused(old: Arc<Engine>) -> Result<(), Arc<Engine>> {
             });
             return Ok(());
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(READERS_CHECK_INTERVAL);
     }
     Err(old)
 }

@@ -13,7 +13,7 @@ use tools::host::{self, Admitted};
 /// Characters that a worker's token has at least: fewer can be guessed.
 const MIN_TOKEN_CHARS: usize = 16;
 /// How often workers and the server give each other a sign of life.
-const HEARTBEAT: Duration = Duration::from_secs(10);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A worker, or several of one kind.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -92,7 +92,7 @@ impl ToolsConfig {
         }
         Ok(host::Config {
             workers,
-            heartbeat: HEARTBEAT,
+            heartbeat: HEARTBEAT_INTERVAL,
             max_result_bytes: self.result_kib.saturating_mul(1024),
         })
     }

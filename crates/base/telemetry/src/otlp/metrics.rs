@@ -24,12 +24,12 @@ use tonic::transport::Channel;
 use tonic::{Request, Status};
 
 use super::openmetrics::{self, Span};
-use super::telling::Told;
+use super::reporting_exporter::LossState;
 use crate::Signal;
 use model::{Clock as _, SystemClock};
 
 /// How long the last reading may take.
-const LAST: Duration = Duration::from_secs(1);
+const LAST_READING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A page of metrics, and when it was read.
 type Reading = (u64, String);
@@ -110,7 +110,7 @@ impl Reader {
     /// Reads once more. What is read is let go of.
     pub(crate) async fn end(self) {
         drop(self.end);
-        let _late = timeout(LAST, self.reading).await;
+        let _late = timeout(LAST_READING_TIMEOUT, self.reading).await;
     }
 }
 
@@ -146,7 +146,7 @@ struct Sender {
 
 impl Sender {
     async fn send(mut self, mut readings: mpsc::Receiver<Reading>) {
-        let told = Told::new(Signal::Metrics);
+        let told = LossState::new(Signal::Metrics);
         while let Some((at, page)) = readings.recv().await {
             let request = self.request(at, &page);
             let sent = match self.client.export(request).await {
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     /// Longer than anything here takes.
-    const LONG: Duration = Duration::from_secs(600);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(600);
     const INTERVAL: Duration = Duration::from_secs(60);
 
     /// Metrics of which a test gets what was read.
@@ -285,7 +285,7 @@ mod tests {
         let reader = metrics.measure(|| Ok("a page".to_owned()));
         let mut times = Vec::new();
         for _ in 0..2 {
-            let reading = timeout(LONG, read.recv()).await.expect("a reading");
+            let reading = timeout(TEST_TIMEOUT, read.recv()).await.expect("a reading");
             assert_eq!(reading.expect("a reading").1, "a page");
             times.push(begun.elapsed().as_secs());
         }
@@ -294,7 +294,7 @@ mod tests {
         assert!(read.try_recv().is_ok(), "once more");
         assert_eq!(begun.elapsed().as_secs(), 120, "and at once");
         drop(metrics);
-        let none = timeout(LONG, read.recv()).await.expect("an end");
+        let none = timeout(TEST_TIMEOUT, read.recv()).await.expect("an end");
         assert_eq!(none, None, "and nothing more");
     }
 
@@ -311,9 +311,9 @@ mod tests {
         let mut is_over =
             async || poll_fn(|context| Poll::Ready(last.as_mut().poll(context).is_ready())).await;
         assert!(!is_over().await);
-        advance(LAST / 2).await;
+        advance(LAST_READING_TIMEOUT / 2).await;
         assert!(!is_over().await);
-        advance(LAST / 2 + Duration::from_millis(10)).await;
+        advance(LAST_READING_TIMEOUT / 2 + Duration::from_millis(10)).await;
         let was_over = is_over().await;
         // Else the runtime would wait for what reads.
         drop(end);

@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::metrics::v1::{
     AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,
 };
 
-const CUMULATIVE: i32 = AggregationTemporality::Cumulative as i32;
+const CUMULATIVE_CODE: i32 = AggregationTemporality::Cumulative as i32;
 
 /// From when until when was counted, in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +103,7 @@ fn unit(name: &str) -> &'static str {
 fn sum(samples: Vec<Sample>, span: Span, is_monotonic: bool) -> Data {
     Data::Sum(Sum {
         data_points: numbers(samples, span),
-        aggregation_temporality: CUMULATIVE,
+        aggregation_temporality: CUMULATIVE_CODE,
         is_monotonic,
     })
 }
@@ -164,7 +164,7 @@ fn histogram(samples: Vec<Sample>, span: Span) -> Data {
     }
     Data::Histogram(Histogram {
         data_points,
-        aggregation_temporality: CUMULATIVE,
+        aggregation_temporality: CUMULATIVE_CODE,
     })
 }
 
@@ -290,7 +290,7 @@ mod tests {
         let point = &sum.data_points[0];
         assert_eq!(
             (sum.is_monotonic, sum.aggregation_temporality, point.value),
-            (true, CUMULATIVE, Some(Value::AsInt(7)))
+            (true, CUMULATIVE_CODE, Some(Value::AsInt(7)))
         );
         assert_eq!((point.start_time_unix_nano, point.time_unix_nano), (1, 9));
         let expected = labels
@@ -350,7 +350,7 @@ mod tests {
         let Data::Histogram(mut histogram) = data else {
             panic!("{data:?}")
         };
-        assert_eq!(histogram.aggregation_temporality, CUMULATIVE);
+        assert_eq!(histogram.aggregation_temporality, CUMULATIVE_CODE);
         let points = &mut histogram.data_points;
         points.sort_by_key(|point| attributes(&point.attributes));
         let told: Vec<_> = points

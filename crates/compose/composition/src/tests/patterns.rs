@@ -73,7 +73,7 @@ fn asked(pattern: &str, tool: &str, arguments: Value) -> (Answer, Answer) {
         panic!("not an object");
     };
     let call = Call::new(tool, &arguments);
-    let answer = |told: Result<bool, Doubt>| told.map_or(Answer::Undecided, Answer::from);
+    let answer = |told: Result<bool, Uncertainty>| told.map_or(Answer::Undecided, Answer::from);
     (
         answer(pattern.permits(&call)),
         answer(pattern.touches(&call)),

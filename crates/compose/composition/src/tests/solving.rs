@@ -33,10 +33,10 @@ impl Books {
         books
     }
 
-    pub(super) fn asked(&self, names: &[&str]) -> Vec<Asked> {
+    pub(super) fn asked(&self, names: &[&str]) -> Vec<RequestedSkill> {
         let asked = |name: &&str| {
             let id: SkillId = format!("a/b/{name}").parse().expect("an id");
-            Asked {
+            RequestedSkill {
                 numbers: vec![self.active(&id).expect("a version")],
                 name: (*name).into(),
                 text: (*name).to_owned(),
@@ -413,7 +413,7 @@ fn worlds() -> impl Strategy<Value = Vec<Draft>> {
 }
 
 /// Some choice of versions has what is asked for and keeps all rules.
-fn is_solvable(drafts: &[Draft], asked: &[Asked]) -> bool {
+fn is_solvable(drafts: &[Draft], asked: &[RequestedSkill]) -> bool {
     (0..3_usize.pow(4)).any(|mut choice| {
         let mut members = Vec::new();
         for pair in drafts.chunks(2) {
@@ -422,7 +422,7 @@ fn is_solvable(drafts: &[Draft], asked: &[Asked]) -> bool {
             }
             choice /= 3;
         }
-        let has = |asked: &Asked| {
+        let has = |asked: &RequestedSkill| {
             let mut members = members.iter();
             members.any(|m| m.id == asked.id && asked.numbers.contains(&m.version.number))
         };

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::*;
-use crate::subagent::PARAMS;
+use crate::subagent::MAX_PARAMS_BYTES;
 use model::Failure;
 use registry::Registry;
 use search::SearchIndex;
@@ -49,10 +49,10 @@ impl World {
     }
 
     async fn select(&self, task: &str, phrasings: &[&str]) -> Vec<Selected> {
-        let wanted = Wanted {
+        let wanted = TaskQuery {
             task: task.to_owned(),
             phrasings: phrasings.iter().map(|&text| text.to_owned()).collect(),
-            ..Wanted::default()
+            ..TaskQuery::default()
         };
         let selection = self.composition.select(wanted, 3).await;
         selection.expect("a selection").skills
@@ -152,10 +152,10 @@ async fn the_context_adds_half_of_what_it_would_be_worth_as_a_task() {
     let world = World::of(&[INVOICES, REFUNDS, DEPLOY]).await;
     let (task, context) = ("refunds for customers", "pay the money back");
     let selected = async |task: &str, context: &str| {
-        let wanted = Wanted {
+        let wanted = TaskQuery {
             task: task.to_owned(),
             context: context.to_owned(),
-            ..Wanted::default()
+            ..TaskQuery::default()
         };
         let selection = world.composition.select(wanted, 1).await;
         let Selection {
@@ -333,7 +333,9 @@ async fn a_subagent_is_told_where_its_skills_are() {
             ..Spawn::default()
         })
     };
-    let subagent = spawn(&["refunds"], PARAMS).await.expect("a sub-agent");
+    let subagent = spawn(&["refunds"], MAX_PARAMS_BYTES)
+        .await
+        .expect("a sub-agent");
     assert!(
         subagent.system_prompt.contains(
             "- **refunds**: Pays customers their money back. (skill://a/b/@1.0.0/refunds/SKILL.md)"
@@ -343,7 +345,9 @@ async fn a_subagent_is_told_where_its_skills_are() {
     );
     let locked = subagent.lock.expect("a lock").entries.len();
     assert_eq!((locked, subagent.set.is_some()), (1, true));
-    let refused = spawn(&["refunds"], PARAMS + 1).await.expect_err("refused");
+    let refused = spawn(&["refunds"], MAX_PARAMS_BYTES + 1)
+        .await
+        .expect_err("refused");
     assert_eq!(Failure::from(refused).fields[0].field, "params");
     let free = spawn(&[], 100).await.expect("a sub-agent");
     assert_eq!((free.set.is_some(), free.lock.is_some()), (false, false));

@@ -123,7 +123,7 @@ fn nobody_is_told_the_same_of_a_skill_twice_until_it_changes_or_comes_back() {
         ("a/SKILL.md", &skill("a", "One.")),
         ("b/SKILL.md", &skill("b", "One.")),
     ]);
-    let mut told = Told::default();
+    let mut told = ReportedProblems::default();
     let mut news = || {
         let mut all = read_all(place.path(), Some("me"));
         told.news(&mut all);

@@ -8,7 +8,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use egress::Egress;
-use repertoire_git::{Earlier, Error, Found, Limits, Remote, RemoteOptions, Repository, Update};
+use repertoire_git::{
+    CommitSkills, Earlier, Error, Limits, Remote, RemoteOptions, Repository, Update,
+};
 use tempfile::TempDir;
 
 pub(crate) const SKILL: &str = "---\nname: x\ndescription: For a test.\n---\nDo it.\n";
@@ -210,11 +212,11 @@ impl Kept {
         self.try_update(remote, earlier).expect("an update")
     }
 
-    pub(crate) fn find(&self, update: &Update) -> Found {
+    pub(crate) fn find(&self, update: &Update) -> CommitSkills {
         self.find_below(update, "").expect("skills")
     }
 
-    pub(crate) fn find_below(&self, update: &Update, below: &str) -> Result<Found, Error> {
+    pub(crate) fn find_below(&self, update: &Update, below: &str) -> Result<CommitSkills, Error> {
         let commit = &update.tip.commit;
         let stop = AtomicBool::new(false);
         self.repository

@@ -8,7 +8,7 @@ use super::*;
 
 /// `a b* c`: the first one first, with a star those that are locked.
 fn order(text: &str) -> Order {
-    let places = text.split_whitespace().map(|name| Place {
+    let places = text.split_whitespace().map(|name| PriorityEntry {
         id: id(&format!("x/y/{}", name.trim_end_matches('*'))),
         locked: name.ends_with('*'),
     });

@@ -14,7 +14,7 @@ fn overlay() -> Arc<Overlay> {
     let store = store::Store::in_memory(&store::Options::default());
     let registry = Registry::open(store, Arc::new(model::SystemClock)).expect("a registry");
     let search = SearchIndex::new(registry.clone(), PathBuf::from("nowhere"), None);
-    let place = Place {
+    let place = AgentFolders {
         project: PathBuf::from("/nowhere"),
         user: Vec::new(),
     };
@@ -30,14 +30,14 @@ fn after_each_fault_twice_as_long_is_waited_up_to_a_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn what_else_happens_is_waited_for_so_long_at_most() {
-    let told = Told::default();
+    let told = ChangeSignal::default();
     let begun = Instant::now();
     debounce(&told).await;
-    assert_eq!(begun.elapsed(), DEBOUNCE, "nothing else happens");
+    assert_eq!(begun.elapsed(), DEBOUNCE_DELAY, "nothing else happens");
     let busy = async {
         loop {
             told.happened.notify_one();
-            sleep(DEBOUNCE / 2).await;
+            sleep(DEBOUNCE_DELAY / 2).await;
         }
     };
     let begun = Instant::now();

@@ -42,7 +42,7 @@ async fn a_save_is_seen_whichever_way_an_editor_saves() {
     // A file beside it belongs to it.
     fs::create_dir(folder.join("more")).expect("a folder");
     fs::write(folder.join("more/notes.md"), "Notes.").expect("a file");
-    let files = |seen: &Seen| {
+    let files = |seen: &OverlaySnapshot| {
         let skill = seen
             .local
             .iter()
@@ -131,7 +131,7 @@ async fn a_burst_of_folders_and_a_branch_that_takes_them_away_are_seen_whole() {
     for at in 0..20 {
         write(&root.join(format!("t{at}")), "branch");
     }
-    let branch = |seen: &Seen| {
+    let branch = |seen: &OverlaySnapshot| {
         let local = names(&seen.local);
         local.len() == 20 && local.iter().all(|id| id.starts_with("local/project/t"))
     };

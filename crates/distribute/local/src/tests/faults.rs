@@ -64,7 +64,7 @@ fn faulty(left: usize, panics: bool) -> World {
 }
 
 /// How many skills of the place are found by a word.
-fn found(seen: &Seen, word: &str) -> usize {
+fn found(seen: &OverlaySnapshot, word: &str) -> usize {
     let query = SearchQuery {
         text: word.to_owned(),
         limit: 10,
@@ -80,7 +80,7 @@ async fn what_could_not_be_indexed_is_indexed_later() {
     let world = faulty(2, false);
     write(&world.project(".claude/skills/a"), "kumquat");
     world.says("local/project/a", "kumquat").await;
-    let is_found = |seen: &Seen| found(seen, "kumquat") == 1;
+    let is_found = |seen: &OverlaySnapshot| found(seen, "kumquat") == 1;
     let (_, took) = world.until("found", is_found).await;
     // Nothing else happens there, and a place is looked at seldom.
     assert!(took < Duration::from_secs(8), "{took:?}");
@@ -92,7 +92,7 @@ async fn a_place_is_followed_on_after_a_look_that_broke() {
     let mut changes = world.overlays.changes(&world.place).await.expect("a place");
     let folder = world.project(".claude/skills/a");
     write(&folder, "kumquat");
-    let is_found = |seen: &Seen| found(seen, "kumquat") == 1;
+    let is_found = |seen: &OverlaySnapshot| found(seen, "kumquat") == 1;
     world.until("found", is_found).await;
     write(&folder, "quince");
     let told = async {
@@ -141,7 +141,7 @@ async fn numbers_go_on_after_a_skill_that_was_broken_gone_or_in_another_folder()
     let world = World::new();
     let folder = world.project(".claude/skills/a");
     let id: SkillId = "local/project/a".parse().expect("an id");
-    let number = |seen: &Seen| {
+    let number = |seen: &OverlaySnapshot| {
         let skill = seen.local.get(&id.key());
         skill.map(|skill| skill.version().number.get())
     };
@@ -196,7 +196,7 @@ async fn a_query_is_embedded_once_for_the_skills_of_the_store_and_of_folders() {
     let overlays = Overlays::new(world.registry.clone(), index, Options::default());
     let world = World { overlays, ..world };
     write(&world.project(".claude/skills/a"), "other");
-    let is_found = |seen: &Seen| found(seen, "other") == 1;
+    let is_found = |seen: &OverlaySnapshot| found(seen, "other") == 1;
     let (seen, _) = world.until("found", is_found).await;
     let query = SearchQuery {
         text: ASKED.to_owned(),
@@ -226,7 +226,7 @@ async fn what_cannot_be_read_is_a_fault_of_the_skill_and_of_the_place() {
     half(&other);
     let inner = half(&folder.join("deep"));
     fs::rename(&other, inner.join("o")).expect("moved");
-    let is_told = |seen: &Seen| {
+    let is_told = |seen: &OverlaySnapshot| {
         let mut skipped = seen.skipped.iter();
         seen.local.is_empty() && skipped.any(|one| one.reason.contains("cannot be read"))
     };
@@ -237,6 +237,6 @@ async fn what_cannot_be_read_is_a_fault_of_the_skill_and_of_the_place() {
     let root = world.project(".cursor/skills");
     fs::create_dir_all(world.project(".cursor")).expect("a folder");
     std::os::unix::fs::symlink(&root, &root).expect("a link");
-    let is_told = |seen: &Seen| seen.skipped.iter().any(|one| one.folder == root);
+    let is_told = |seen: &OverlaySnapshot| seen.skipped.iter().any(|one| one.folder == root);
     world.until("told of the place", is_told).await;
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use super::*;
-use crate::find::{Found, find};
-use crate::look::{Look, Looked, QUIET};
+use crate::find::{FoundFolders, find};
+use crate::folder_scanner::{FolderScanner, QUIET_INTERVAL, ScanResult};
 
 /// A look at the folders of a project, without anybody who keeps it in step.
 struct Looking {
-    look: Look,
+    look: FolderScanner,
     registry: Registry,
     folder: TempDir,
     root: PathBuf,
@@ -21,7 +21,7 @@ impl Looking {
         let place = place(folder.path(), "project");
         let root = place.project.join(".claude/skills");
         let registry = registry();
-        let look = Look::new(
+        let look = FolderScanner::new(
             &place,
             registry.clone(),
             limits,
@@ -37,7 +37,7 @@ impl Looking {
     }
 
     /// Looks long after everything was written, so that all of it is quiet.
-    fn look(&mut self) -> Looked {
+    fn look(&mut self) -> ScanResult {
         let clock = SystemTime::from(self.registry.now()) + Duration::from_secs(60);
         self.look.look(Instant::now(), clock, &Stop::never())
     }
@@ -67,7 +67,7 @@ fn ignored(folder: &Path, files: usize) {
     }
 }
 
-fn found(root: &Path, max: usize) -> Found {
+fn found(root: &Path, max: usize) -> FoundFolders {
     find(root, max, &mut BTreeSet::new())
 }
 
@@ -231,7 +231,7 @@ fn a_folder_is_read_once_it_has_been_quiet_and_gone_once_it_was_away_for_as_long
     });
     let clock = changed.into_iter().max().expect("two");
     let begun = Instant::now();
-    let (none, nearly) = (Duration::ZERO, QUIET * 9 / 10);
+    let (none, nearly) = (Duration::ZERO, QUIET_INTERVAL * 9 / 10);
     let mut look = |passed: Duration, age: Duration| {
         let looked = looking
             .look
@@ -242,12 +242,15 @@ fn a_folder_is_read_once_it_has_been_quiet_and_gone_once_it_was_away_for_as_long
     assert_eq!(look(none, nearly), (0, true));
     // By our own, by which it has been so since the first look.
     assert_eq!(look(nearly, none), (0, true));
-    assert_eq!(look(QUIET, none), (1, false));
+    assert_eq!(look(QUIET_INTERVAL, none), (1, false));
     fs::remove_dir_all(&folder).expect("removed");
-    assert_eq!(look(2 * QUIET, none), (1, true));
-    assert_eq!(look(2 * QUIET + nearly, none), (1, true));
-    assert_eq!(look(3 * QUIET, none), (0, false));
+    assert_eq!(look(2 * QUIET_INTERVAL, none), (1, true));
+    assert_eq!(look(2 * QUIET_INTERVAL + nearly, none), (1, true));
+    assert_eq!(look(3 * QUIET_INTERVAL, none), (0, false));
     // One that is old is read at once.
     write(&folder, "a");
-    assert_eq!(look(4 * QUIET, Duration::from_secs(60)), (1, false));
+    assert_eq!(
+        look(4 * QUIET_INTERVAL, Duration::from_secs(60)),
+        (1, false)
+    );
 }

@@ -25,7 +25,7 @@ fn without_a_wish_they_are_those_of_the_agents_of_the_project_else_of_claude() {
         ..How::default()
     };
     let person = machine.targets(&person).expect("targets");
-    let place = Place {
+    let place = TargetFolder {
         name: "claude".to_owned(),
         directory: machine.folder.path().join("person/.claude/skills"),
     };
@@ -49,7 +49,7 @@ fn a_folder_is_never_called_like_an_agent() {
             ..How::default()
         };
         let targets = machine.targets(&how).expect("targets");
-        let place = Place {
+        let place = TargetFolder {
             name: name.to_owned(),
             directory: machine.project().join(name),
         };

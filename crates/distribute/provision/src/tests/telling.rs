@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// Words and what follows them, with their tones.
-fn lines(told: &Told) -> Vec<(Tone, &str, &str)> {
+fn lines(told: &CommandReport) -> Vec<(Tone, &str, &str)> {
     let lines = told.lines.iter();
     let lines = lines.map(|line| (line.tone, line.word.as_str(), line.text.as_str()));
     lines.collect()

@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use super::super::web::{Ask, Fetcher, told};
 use super::super::{Error, Files, Item, RepositoryFacts, Work};
-use super::look::Repository;
+use super::repositories::Repository;
 use super::{GitHub, is_object, is_plain};
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
 use skill_folder::{
-    MAX_DEPTH, MAX_PATTERNS, Patterns, SKILLIGNORE, TOO_DEEP, Taken, is_no_place_of_skills,
+    Inclusion, MAX_DEPTH, MAX_PATTERNS, Patterns, SKILLIGNORE, TOO_DEEP, is_no_place_of_skills,
     left_out, pointer, too_deep, too_many_patterns,
 };
 
 /// Files that are asked for at once.
-const AT_ONCE: usize = 4;
+const FETCH_CONCURRENCY: usize = 4;
 /// Trees that are asked for where the whole was cut off.
 const MAX_TREES: usize = 5000;
 /// What folders of tests and of examples are called.
@@ -52,7 +52,7 @@ struct Blob {
 
 /// What a tree has.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Found {
+pub(super) struct TreeContents {
     /// Files, of skills and around them.
     pub(super) files: usize,
     skills: Vec<Skill>,
@@ -74,7 +74,7 @@ struct Handle {
     tree: String,
 }
 
-impl Found {
+impl TreeContents {
     /// The skills as items of a repository that is listed under a name.
     pub(super) fn items(
         &self,
@@ -112,9 +112,9 @@ pub(super) async fn list(
     fetcher: &Fetcher<'_>,
     repository: &str,
     tree: &str,
-) -> Result<Found, Error> {
+) -> Result<TreeContents, Error> {
     let entries = entries(fetcher, repository, tree, fetcher.work().limits.files).await?;
-    let mut found = Found::default();
+    let mut found = TreeContents::default();
     let entries = places_of_skills(entries, &mut found.skipped);
     let (mut trees, mut folders) = (BTreeMap::from([("", tree)]), BTreeSet::new());
     let (mut tests, mut examples) = (BTreeSet::new(), BTreeSet::new());
@@ -280,22 +280,22 @@ impl GitHub {
         for entry in entries {
             let shown = model::shown(&entry.path, 200);
             if entry.kind == "tree" {
-                let is_out = matches!(known.patterns.take(&entry.path), Taken::Out(..));
+                let is_out = matches!(known.patterns.take(&entry.path), Inclusion::Out(..));
                 if is_last(&entry) && !is_out {
                     files.problems.push(too_deep(&shown));
                 }
                 continue;
             }
             let path = match known.patterns.take(&entry.path) {
-                Taken::In(path) => path,
-                Taken::Out(what, why) => {
+                Inclusion::In(path) => path,
+                Inclusion::Out(what, why) => {
                     // Once for all that a folder has.
                     if out.insert(what.to_owned()) {
                         files.problems.push(left_out(&model::shown(what, 200), why));
                     }
                     continue;
                 }
-                Taken::Invalid(error) => {
+                Inclusion::Invalid(error) => {
                     let message = error.to_string();
                     files
                         .problems
@@ -331,7 +331,7 @@ impl GitHub {
                 Ok::<_, Error>((path, content))
             }
         });
-        let read: Vec<_> = blobs.buffered(AT_ONCE).try_collect().await?;
+        let read: Vec<_> = blobs.buffered(FETCH_CONCURRENCY).try_collect().await?;
         for (path, content) in read {
             match pointer(path.as_str(), &content) {
                 Some(problem) => files.problems.push(problem),
@@ -348,7 +348,7 @@ fn is_file(entry: &Entry) -> bool {
 
 /// What the files of patterns of a skill say.
 #[derive(Default)]
-struct Said {
+struct PatternFiles {
     patterns: Patterns,
     /// Their bytes, by path: they are files of the skill as well.
     texts: BTreeMap<String, Bytes>,
@@ -361,17 +361,17 @@ async fn patterns(
     repository: &str,
     entries: &[Entry],
     problems: &mut Vec<Problem>,
-) -> Result<Said, Error> {
+) -> Result<PatternFiles, Error> {
     let is_one = |entry: &&Entry| {
         let name = entry.path.rsplit('/').next();
         is_file(entry) && name == Some(SKILLIGNORE)
     };
     let mut files: Vec<_> = entries.iter().filter(is_one).collect();
     files.sort_by_key(|entry| entry.path.matches('/').count());
-    let mut said = Said::default();
+    let mut said = PatternFiles::default();
     for entry in files {
         let folder = parent(&entry.path);
-        if !matches!(said.patterns.take(&entry.path), Taken::In(_)) {
+        if !matches!(said.patterns.take(&entry.path), Inclusion::In(_)) {
             continue;
         }
         if entry.size > MAX_PATTERNS || said.texts.len() == MAX_FILES {

@@ -10,11 +10,11 @@ async fn what_may_help_is_tried_again_and_what_fails_is_told_in_the_health() {
     acme.fail(2, sources::Error::Unavailable("no answer".to_owned()));
     assert_eq!(counts(&here.sync().await), [1, 0, 0, 0, 0]);
     let standing = |here: &Here| here.engine.health(Some("acme")).expect("health")[0].standing;
-    assert_eq!(standing(&here), Standing::Healthy);
+    assert_eq!(standing(&here), HealthStatus::Healthy);
     let expected = [
-        Standing::Degraded,
-        Standing::Degraded,
-        Standing::Unavailable,
+        HealthStatus::Degraded,
+        HealthStatus::Degraded,
+        HealthStatus::Unavailable,
     ];
     for expected in expected {
         acme.fail(3, sources::Error::Unavailable("no answer".to_owned()));
@@ -39,9 +39,9 @@ async fn what_may_help_is_tried_again_and_what_fails_is_told_in_the_health() {
         (4, Some("no such repository"), 1)
     );
     here.sync().await;
-    assert_eq!(standing(&here), Standing::Degraded);
+    assert_eq!(standing(&here), HealthStatus::Degraded);
     here.clock.pass(jiff::SignedDuration::from_hours(25));
-    assert_eq!(standing(&here), Standing::Healthy);
+    assert_eq!(standing(&here), HealthStatus::Healthy);
     acme.fail(
         1,
         sources::Error::RateLimited {
@@ -50,9 +50,9 @@ async fn what_may_help_is_tried_again_and_what_fails_is_told_in_the_health() {
         },
     );
     here.sync().await;
-    assert_eq!(standing(&here), Standing::RateLimited);
+    assert_eq!(standing(&here), HealthStatus::RateLimited);
     here.clock.pass(jiff::SignedDuration::from_secs(61));
-    assert_eq!(standing(&here), Standing::Degraded);
+    assert_eq!(standing(&here), HealthStatus::Degraded);
 }
 
 #[tokio::test]

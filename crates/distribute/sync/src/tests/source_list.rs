@@ -68,7 +68,7 @@ async fn one_sync_of_a_source_at_a_time_and_each_is_remembered() {
     second.wait(patience).await.expect("ended");
     gate.notify_one();
     let record = first.wait(patience).await.expect("ended");
-    assert_eq!((record.ending, record.changed()), (Ending::Success, 1));
+    assert_eq!((record.ending, record.changed()), (SyncOutcome::Success, 1));
     let status = here.engine.status(Some(&first.id)).expect("a status");
     assert_eq!((status.current, status.last), (None, Some(record)));
     assert_eq!(status.history.len(), 2);

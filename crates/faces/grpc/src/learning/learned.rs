@@ -8,8 +8,8 @@ use model::Code;
 
 use super::super::convert::{count, time};
 use ::learning::{
-    Activity, ActivityKind, Completion, Earned, LastReview, Opened, PathStatus, Reason, Standing,
-    Status,
+    Activity, ActivityKind, Completion, Earned, LastReview, LearnerState, Opened, PathStatus,
+    Reason, Status,
 };
 use contract::v1;
 
@@ -74,7 +74,7 @@ fn completion(of: Completion) -> v1::PathCompletion {
 }
 
 pub(super) fn summary(
-    standing: &Standing,
+    standing: &LearnerState,
     path: &LearningPath,
     progress: bool,
 ) -> v1::LearningPathSummary {
@@ -92,7 +92,7 @@ pub(super) fn summary(
 }
 
 pub(super) fn detail(
-    standing: &Standing,
+    standing: &LearnerState,
     path: &LearningPath,
     exercises: bool,
 ) -> v1::LearningPathDetail {

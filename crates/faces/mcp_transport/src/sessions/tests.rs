@@ -178,7 +178,7 @@ async fn a_stream_that_nobody_reads_ends_and_its_session_goes_on() {
         assert!(taken < 1000, "what nobody reads is kept without a limit");
     }
     let read = stream.collect::<Vec<_>>().await;
-    assert_eq!(read.len(), UNREAD);
+    assert_eq!(read.len(), MAX_UNREAD_MESSAGES);
     assert_eq!(known(&sessions, &[&id]), [true]);
 }
 

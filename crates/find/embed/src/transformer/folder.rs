@@ -26,11 +26,11 @@ use super::bert::{ModelShape, Pooling, Weights};
 use super::matrix::Activation;
 
 /// Bytes of a file of settings, of a tokenizer and of weights.
-const LARGEST_CONFIG: u64 = 1 << 20;
-const LARGEST_TOKENIZER: u64 = 64 << 20;
-const LARGEST_WEIGHTS: u64 = 2 << 30;
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
+const MAX_TOKENIZER_BYTES: u64 = 64 << 20;
+const MAX_WEIGHTS_BYTES: u64 = 2 << 30;
 /// Tokens of a text, where no file says it.
-const TOKENS: usize = 256;
+const DEFAULT_MAX_TOKENS: usize = 256;
 /// And the most that are read, whatever the files say: attention takes the square.
 const MAX_TOKENS: usize = 1_024;
 
@@ -131,7 +131,7 @@ impl Folder {
         }
         let (model, pooling) = steps(folder)?;
         let config_file = model.join("config.json");
-        let config = need(&config_file, LARGEST_CONFIG)?;
+        let config = need(&config_file, MAX_CONFIG_BYTES)?;
         let shape = shape(&config_file, &parse(&config_file, &config)?)?;
         let pooling = match pooling {
             Some(folder) => read_pooling(&folder.join("config.json"))?,
@@ -139,7 +139,7 @@ impl Folder {
         };
         let tokens = read_tokens(&model.join("sentence_bert_config.json"), &shape)?;
         let tokenizer_file = model.join("tokenizer.json");
-        let tokenizer = need(&tokenizer_file, LARGEST_TOKENIZER)?;
+        let tokenizer = need(&tokenizer_file, MAX_TOKENIZER_BYTES)?;
         let weights_file = model.join("model.safetensors");
         let weights = read_weights(&weights_file, &model)?;
         Ok(Self {
@@ -198,7 +198,7 @@ fn parse<T: DeserializeOwned>(file: &Path, bytes: &[u8]) -> Result<T, OpenError>
 /// Folders of the transformer and, where there is one, of pooling.
 fn steps(folder: &Path) -> Result<(PathBuf, Option<PathBuf>), OpenError> {
     let file = folder.join("modules.json");
-    let Some(bytes) = read(&file, LARGEST_CONFIG)? else {
+    let Some(bytes) = read(&file, MAX_CONFIG_BYTES)? else {
         let pooling = folder.join("1_Pooling");
         return Ok((folder.to_owned(), pooling.is_dir().then_some(pooling)));
     };
@@ -318,7 +318,7 @@ fn shape(file: &Path, config: &Config) -> Result<ModelShape, OpenError> {
 
 /// Older files have a switch for each mode, newer ones a name.
 fn read_pooling(file: &Path) -> Result<Pooling, OpenError> {
-    let Some(bytes) = read(file, LARGEST_CONFIG)? else {
+    let Some(bytes) = read(file, MAX_CONFIG_BYTES)? else {
         return Ok(Pooling::Mean);
     };
     let config: serde_json::Map<String, serde_json::Value> = parse(file, &bytes)?;
@@ -340,7 +340,7 @@ fn read_pooling(file: &Path) -> Result<Pooling, OpenError> {
 }
 
 fn read_tokens(file: &Path, shape: &ModelShape) -> Result<usize, OpenError> {
-    let stated = match read(file, LARGEST_CONFIG)? {
+    let stated = match read(file, MAX_CONFIG_BYTES)? {
         Some(bytes) => parse::<SentenceConfig>(file, &bytes)?.max_seq_length,
         None => None,
     };
@@ -349,13 +349,13 @@ fn read_tokens(file: &Path, shape: &ModelShape) -> Result<usize, OpenError> {
         return Err(OpenError::damaged(file, problem));
     }
     Ok(stated
-        .unwrap_or(TOKENS)
+        .unwrap_or(DEFAULT_MAX_TOKENS)
         .min(shape.positions)
         .min(MAX_TOKENS))
 }
 
 fn read_weights(file: &Path, model: &Path) -> Result<Vec<u8>, OpenError> {
-    if let Some(bytes) = read(file, LARGEST_WEIGHTS)? {
+    if let Some(bytes) = read(file, MAX_WEIGHTS_BYTES)? {
         return Ok(bytes);
     }
     let pickled = model.join("pytorch_model.bin");
@@ -375,7 +375,7 @@ fn read_weights(file: &Path, model: &Path) -> Result<Vec<u8>, OpenError> {
             "save the model again with `max_shard_size` above its size",
         ));
     }
-    need(file, LARGEST_WEIGHTS)
+    need(file, MAX_WEIGHTS_BYTES)
 }
 
 /// The weights of a file.

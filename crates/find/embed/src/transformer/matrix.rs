@@ -21,15 +21,15 @@
 use pulp::{Arch, Simd, WithSimd};
 
 /// Columns of a panel.
-const WIDE: usize = 16;
+const PANEL_WIDTH: usize = 16;
 
 /// The right side of a product, and what is added to each of its rows.
 pub(super) struct Matrix {
     inputs: usize,
     outputs: usize,
     /// Panel by panel, input by input.
-    panels: Vec<[f32; WIDE]>,
-    added: Vec<[f32; WIDE]>,
+    panels: Vec<[f32; PANEL_WIDTH]>,
+    added: Vec<[f32; PANEL_WIDTH]>,
 }
 
 impl Matrix {
@@ -40,18 +40,18 @@ impl Matrix {
         value: impl Fn(usize, usize) -> f32,
         added: &[f32],
     ) -> Self {
-        let count = outputs.div_ceil(WIDE);
-        let mut panels = vec![[0.0; WIDE]; count * inputs];
+        let count = outputs.div_ceil(PANEL_WIDTH);
+        let mut panels = vec![[0.0; PANEL_WIDTH]; count * inputs];
         for (panel, rows) in panels.chunks_exact_mut(inputs.max(1)).enumerate() {
-            let first = panel * WIDE;
-            let wide = WIDE.min(outputs - first);
+            let first = panel * PANEL_WIDTH;
+            let wide = PANEL_WIDTH.min(outputs - first);
             for (input, row) in rows.iter_mut().enumerate() {
                 for (column, cell) in row.iter_mut().take(wide).enumerate() {
                     *cell = value(input, first + column);
                 }
             }
         }
-        let mut bias = vec![[0.0; WIDE]; count];
+        let mut bias = vec![[0.0; PANEL_WIDTH]; count];
         for (cell, value) in bias.as_flattened_mut().iter_mut().zip(added) {
             *cell = *value;
         }
@@ -155,7 +155,7 @@ impl WithSimd for Product<'_> {
             16 => self.run::<S, 12, 1>(simd),
             8 => self.run::<S, 6, 2>(simd),
             4 => self.run::<S, 4, 4>(simd),
-            _ => self.run::<S, 1, WIDE>(simd),
+            _ => self.run::<S, 1, PANEL_WIDTH>(simd),
         }
     }
 }
@@ -178,13 +178,13 @@ impl Product<'_> {
         }
         let panels = self.right.panels.chunks_exact(inputs);
         for (panel, (right, added)) in panels.zip(&self.right.added).enumerate() {
-            let wide = WIDE.min(self.right.outputs - panel * WIDE);
-            let from = self.first + panel * WIDE;
+            let wide = PANEL_WIDTH.min(self.right.outputs - panel * PANEL_WIDTH);
+            let from = self.first + panel * PANEL_WIDTH;
             let mut rows = self.out.chunks_exact_mut(self.stride);
             for left in tiles.chunks_exact(inputs) {
                 let sums = tile::<S, ROWS, PARTS>(simd, left, right, added);
                 for (sums, row) in sums.iter().zip(rows.by_ref()) {
-                    let mut values = [0.0; WIDE];
+                    let mut values = [0.0; PANEL_WIDTH];
                     let (parts, _) = S::as_mut_simd_f32s(&mut values);
                     for (part, sum) in parts.iter_mut().zip(sums) {
                         *part = *sum;
@@ -204,8 +204,8 @@ impl Product<'_> {
 fn tile<S: Simd, const ROWS: usize, const PARTS: usize>(
     simd: S,
     left: &[[f32; ROWS]],
-    right: &[[f32; WIDE]],
-    added: &[f32; WIDE],
+    right: &[[f32; PANEL_WIDTH]],
+    added: &[f32; PANEL_WIDTH],
 ) -> [[S::f32s; PARTS]; ROWS] {
     let mut start = [simd.splat_f32s(0.0); PARTS];
     for (start, part) in start.iter_mut().zip(S::as_simd_f32s(added).0) {
@@ -300,8 +300,8 @@ impl Activation {
     reason = "only inside the dispatch it is widened"
 )]
 fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
-    let (chunks, rest) = values.as_chunks::<WIDE>();
-    let mut sums = [0.0; WIDE];
+    let (chunks, rest) = values.as_chunks::<PANEL_WIDTH>();
+    let mut sums = [0.0; PANEL_WIDTH];
     for chunk in chunks {
         for (sum, value) in sums.iter_mut().zip(chunk) {
             *sum += of(*value);
@@ -339,7 +339,7 @@ fn erf(x: f32) -> f32 {
 }
 
 /// Added and taken away again, it leaves a whole number.
-const WHOLE: f32 = 12_582_912.0;
+const ROUNDING_OFFSET: f32 = 12_582_912.0;
 
 /// A power of e, to within 1e-7 of it, of what is at most 80; as Cephes has it.
 #[inline(always)]
@@ -350,7 +350,7 @@ const WHOLE: f32 = 12_582_912.0;
 )]
 fn exp(x: f32) -> f32 {
     let x = x.max(-87.0);
-    let twos = (x * std::f32::consts::LOG2_E + WHOLE) - WHOLE;
+    let twos = (x * std::f32::consts::LOG2_E + ROUNDING_OFFSET) - ROUNDING_OFFSET;
     let rest = x - twos * 0.693_359_4 + twos * 2.121_944_4e-4;
     let mut power = 1.987_569_1e-4;
     for factor in [

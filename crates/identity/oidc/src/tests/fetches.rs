@@ -7,7 +7,7 @@ use tokio::time::{advance, pause, resume};
 
 use super::double::METADATA;
 use super::{ADMIN, Double, RULES, Reply, Signer, claims, config, issuer, issuers, outcome, said};
-use crate::issuer::{MAX_AGE, MIN_PAUSE, REFRESH};
+use crate::issuer::{KEY_REFRESH_INTERVAL, MAX_AGE, MIN_PAUSE};
 use crate::keys::Keys;
 
 const UNAVAILABLE: &str =
@@ -55,11 +55,11 @@ async fn keys_of_an_issuer_that_does_not_answer_stay_good_for_a_day() {
     let token = key.sign(&claims(&double.url));
     assert_eq!(said(&issuers, &token).await, ADMIN);
     double.answer(METADATA, Reply::Silent);
-    after(REFRESH).await;
+    after(KEY_REFRESH_INTERVAL).await;
     let unknown = Signer::p256("other").sign(&claims(&double.url));
     assert_eq!(said(&issuers, &unknown).await, UNKNOWN);
     assert_eq!(said(&issuers, &token).await, ADMIN);
-    after(MAX_AGE.saturating_sub(REFRESH + Duration::from_secs(60))).await;
+    after(MAX_AGE.saturating_sub(KEY_REFRESH_INTERVAL + Duration::from_secs(60))).await;
     assert_eq!(said(&issuers, &token).await, ADMIN);
     after(Duration::from_secs(60)).await;
     assert_eq!(said(&issuers, &token).await, UNAVAILABLE);

@@ -28,12 +28,15 @@ async fn a_link_that_is_put_in_place_of_another_one_is_a_change() {
         symlink(Path::new("..data").join(name), files.path(name)).expect("a link");
     }
     let tls = Tls::load(&files.config()).expect("loaded");
-    assert_eq!(look(&tls), (Look::Same, Look::Same));
+    assert_eq!(look(&tls), (ReloadOutcome::Same, ReloadOutcome::Same));
     mounted("..2");
     symlink("..2", files.path("..data_tmp")).expect("a link");
     std::fs::rename(files.path("..data_tmp"), files.path("..data")).expect("swapped");
-    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
-    assert_eq!(tls.look(), Look::Same);
+    assert_eq!(
+        look(&tls),
+        (ReloadOutcome::Unsettled, ReloadOutcome::Replaced)
+    );
+    assert_eq!(tls.look(), ReloadOutcome::Same);
 }
 
 #[tokio::test]
@@ -41,8 +44,8 @@ async fn files_that_cannot_be_used_change_nothing_and_are_told() {
     let files = Files::new();
     let tls = Tls::load(&files.config()).expect("loaded");
     let failing = || tls.gauges().map(|(_, _, value)| value)[1];
-    let kept = |look: (Look, Look)| match look {
-        (Look::Unsettled, Look::Kept(mistake)) => mistake.to_string(),
+    let kept = |look: (ReloadOutcome, ReloadOutcome)| match look {
+        (ReloadOutcome::Unsettled, ReloadOutcome::Kept(mistake)) => mistake.to_string(),
         look => panic!("{look:?}"),
     };
     let whole = std::fs::read_to_string(files.path("cert.pem")).expect("a file");
@@ -57,7 +60,7 @@ async fn files_that_cannot_be_used_change_nothing_and_are_told() {
     assert_eq!(failing(), 0);
     assert_eq!(kept(look(&tls)), pair);
     assert_eq!(failing(), 1);
-    assert!(matches!(tls.look(), Look::Kept(_)));
+    assert!(matches!(tls.look(), ReloadOutcome::Kept(_)));
     std::fs::remove_file(&certificate).expect("removed");
     let gone = format!(
         "tls.certificate: there is no file `{}`",
@@ -84,9 +87,12 @@ async fn files_that_cannot_be_used_change_nothing_and_are_told() {
     // Back to what is loaded, or on to something that works.
     files.write("cert.pem", &whole);
     files.write("key.pem", &old_key);
-    assert_eq!((tls.look(), failing()), (Look::Same, 0));
+    assert_eq!((tls.look(), failing()), (ReloadOutcome::Same, 0));
     files.renew();
-    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+    assert_eq!(
+        look(&tls),
+        (ReloadOutcome::Unsettled, ReloadOutcome::Replaced)
+    );
 }
 
 #[test]
@@ -95,9 +101,12 @@ fn a_file_that_is_half_written_is_not_taken() {
     let tls = Tls::load(&files.config()).expect("loaded");
     let (certificate, key) = files.authority.sign(|_| {});
     files.write("cert.pem", &certificate);
-    assert_eq!(tls.look(), Look::Unsettled);
+    assert_eq!(tls.look(), ReloadOutcome::Unsettled);
     files.write("key.pem", &key);
-    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+    assert_eq!(
+        look(&tls),
+        (ReloadOutcome::Unsettled, ReloadOutcome::Replaced)
+    );
 }
 
 #[test]
@@ -267,9 +276,15 @@ fn a_certificate_that_has_ended_makes_way_for_any_other_one() {
     ended(2020);
     let tls = Tls::load(&files.config()).expect("loaded");
     ended(2021);
-    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+    assert_eq!(
+        look(&tls),
+        (ReloadOutcome::Unsettled, ReloadOutcome::Replaced)
+    );
     files.renew();
-    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+    assert_eq!(
+        look(&tls),
+        (ReloadOutcome::Unsettled, ReloadOutcome::Replaced)
+    );
 }
 
 #[test]

@@ -104,11 +104,17 @@ async fn a_session_is_resumed_until_any_file_changes_and_never_by_an_authority_t
         assert_eq!(resumed(&tls, &client).await, is_ci(HandshakeKind::Full));
         assert_eq!(resumed(&tls, &client).await, is_ci(HandshakeKind::Resumed));
         files.renew();
-        assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+        assert_eq!(
+            look(&tls),
+            (ReloadOutcome::Unsettled, ReloadOutcome::Replaced)
+        );
         assert_eq!(resumed(&tls, &client).await, is_ci(HandshakeKind::Full));
         assert_eq!(resumed(&tls, &client).await, is_ci(HandshakeKind::Resumed));
         files.write("clients.pem", &Authority::new("others").pem());
-        assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+        assert_eq!(
+            look(&tls),
+            (ReloadOutcome::Unsettled, ReloadOutcome::Replaced)
+        );
         assert_eq!(resumed(&tls, &client).await, None);
     }
 }
@@ -124,15 +130,24 @@ async fn a_connection_is_told_when_its_certificate_is_trusted_no_more() {
     let mut lapsed = tokio::spawn(certificate.lapsed());
     // The server's own certificate and one authority more end nothing.
     files.renew();
-    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+    assert_eq!(
+        look(&tls),
+        (ReloadOutcome::Unsettled, ReloadOutcome::Replaced)
+    );
     files.write("clients.pem", &format!("{}{}", old.pem(), new.pem()));
-    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+    assert_eq!(
+        look(&tls),
+        (ReloadOutcome::Unsettled, ReloadOutcome::Replaced)
+    );
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
     assert!(!lapsed.is_finished());
     files.write("clients.pem", &new.pem());
-    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+    assert_eq!(
+        look(&tls),
+        (ReloadOutcome::Unsettled, ReloadOutcome::Replaced)
+    );
     let told = tokio::time::timeout(LIMIT, &mut lapsed).await;
     told.expect("in time").expect("told");
 }
@@ -176,7 +191,10 @@ async fn a_certificate_whose_authority_goes_while_its_handshake_runs_is_looked_a
     // The server has chosen its configuration once it answers.
     ours.readable().await.expect("an answer");
     files.write("clients.pem", &Authority::new("new").pem());
-    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+    assert_eq!(
+        look(&tls),
+        (ReloadOutcome::Unsettled, ReloadOutcome::Replaced)
+    );
     // Only now the client shows its certificate.
     while client.is_handshaking() {
         receive(&mut client, &mut ours).await;

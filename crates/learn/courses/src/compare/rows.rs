@@ -28,7 +28,7 @@ enum Key {
 }
 
 /// The largest number up to which a float is told from its neighbours among whole numbers.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
 fn key(cell: &Cell) -> Key {
     match cell {
@@ -54,7 +54,7 @@ fn real(number: f64) -> Key {
 }
 
 fn whole(number: f64) -> Option<i64> {
-    if number.fract() != 0.0 || number.abs() > EXACT {
+    if number.fract() != 0.0 || number.abs() > MAX_EXACT_FLOAT {
         return None;
     }
     #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]

@@ -7,9 +7,9 @@ use crate::reading::tests::exercise;
 
 const CANARY: &str = "CANARY";
 
-fn told() -> impl Strategy<Value = Told> {
+fn told() -> impl Strategy<Value = WrongCase> {
     let text = || prop_oneof![Just(None), Just(Some(CANARY.to_owned()))];
-    (text(), text(), text(), text()).prop_map(|(expected, actual, error, said)| Told {
+    (text(), text(), text(), text()).prop_map(|(expected, actual, error, said)| WrongCase {
         expected,
         actual,
         error,
@@ -19,12 +19,12 @@ fn told() -> impl Strategy<Value = Told> {
     })
 }
 
-fn found() -> impl Strategy<Value = Found> {
+fn found() -> impl Strategy<Value = CaseOutcome> {
     prop_oneof![
-        3 => Just(Found::Right),
-        3 => told().prop_map(Found::Wrong),
+        3 => Just(CaseOutcome::Right),
+        3 => told().prop_map(CaseOutcome::Wrong),
         1 => prop_oneof![Just(Halt::Time), Just(Halt::Memory), Just(Halt::Forbidden)]
-            .prop_map(Found::Stopped),
+            .prop_map(CaseOutcome::Stopped),
     ]
 }
 
@@ -50,15 +50,15 @@ proptest! {
         let cases: Vec<Case<()>> = drawn.iter()
             .map(|(hidden, weight, _)| case(*hidden || all_hidden, f64::from(*weight)))
             .collect();
-        let found: Vec<Found> = drawn.into_iter().map(|(_, _, found)| found).collect();
+        let found: Vec<CaseOutcome> = drawn.into_iter().map(|(_, _, found)| found).collect();
         let exercise = exercise("");
         let graded = of(&exercise, &exercise.one_text("x"), &cases, &found);
-        let right = found.iter().filter(|found| **found == Found::Right).count();
+        let right = found.iter().filter(|found| **found == CaseOutcome::Right).count();
         prop_assert_eq!(graded.verdict == Verdict::Pass, right == found.len());
         prop_assert!((0.0..=1.0).contains(&graded.score));
         prop_assert_eq!(graded.verdict == Verdict::Pass, (graded.score - 1.0).abs() < 1e-9);
-        let is_wrong = found.iter().any(|found| matches!(found, Found::Wrong(_)));
-        let is_forbidden = found.contains(&Found::Stopped(Halt::Forbidden));
+        let is_wrong = found.iter().any(|found| matches!(found, CaseOutcome::Wrong(_)));
+        let is_forbidden = found.contains(&CaseOutcome::Stopped(Halt::Forbidden));
         if graded.verdict == Verdict::Error {
             prop_assert!(is_forbidden || (right == 0 && !is_wrong));
         }
@@ -67,7 +67,7 @@ proptest! {
         prop_assert_eq!(passed, right);
         prop_assert!(!graded.feedback.summary.is_empty());
         let may_be_seen = cases.iter().zip(&found)
-            .any(|(case, found)| !case.hidden && matches!(found, Found::Wrong(_)));
+            .any(|(case, found)| !case.hidden && matches!(found, CaseOutcome::Wrong(_)));
         if !may_be_seen {
             prop_assert!(!format!("{:?}", graded.feedback).contains(CANARY), "{:?}", graded);
         }
@@ -115,7 +115,7 @@ fn too_many_suggestions_are_none() {
     for (at, case) in cases.iter_mut().enumerate() {
         case.look_at = Some(format!("Look at {}", at / 2));
     }
-    let found = vec![Found::Wrong(Told::default()); 20];
+    let found = vec![CaseOutcome::Wrong(WrongCase::default()); 20];
     let graded = of(&exercise, &exercise.one_text("x"), &cases, &found);
     let wanted = [
         "Look at 0",

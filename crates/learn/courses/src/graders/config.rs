@@ -5,20 +5,23 @@ use model::Severity;
 use super::question::{broken, judge};
 use super::{Documents, text};
 use crate::Solution;
-use crate::feedback::{Found, Stuck, Told};
+use crate::feedback::{CaseOutcome, Stuck, WrongCase};
 use crate::grading::{Ask, Case, Question};
 
 pub(super) fn grade(
     documents: Option<&dyn Documents>,
     cases: &[Case<Question>],
     solution: &Solution,
-) -> Result<Vec<Found>, Stuck> {
+) -> Result<Vec<CaseOutcome>, Stuck> {
     let missing = || Stuck("Nothing here reads configs".to_owned());
     let documents = documents.ok_or_else(missing)?;
     let text = text(solution);
     if let Err(problem) = guarded(&text) {
-        let told = Told::error(problem, "It is no YAML that the server takes");
-        return Ok(cases.iter().map(|_| Found::Wrong(told.clone())).collect());
+        let told = WrongCase::error(problem, "It is no YAML that the server takes");
+        return Ok(cases
+            .iter()
+            .map(|_| CaseOutcome::Wrong(told.clone()))
+            .collect());
     }
     let (value, problems) = documents.read(&text);
     let found = cases.iter().map(|case| match &case.check.ask {

@@ -7,7 +7,7 @@ use sandbox::{Outcome, Program, TestOutcome};
 use super::{Graders, text, thrown, without_result};
 use crate::comments::CommentStyle;
 use crate::compare::same_value;
-use crate::feedback::{Found, Stuck, Told};
+use crate::feedback::{CaseOutcome, Stuck, WrongCase};
 use crate::grading::{Case, Expectation, Expected, ExpectedResult, Subject};
 use crate::{Exercise, Solution, render};
 
@@ -18,7 +18,7 @@ impl Graders {
         setup: &str,
         cases: &[Case<Expectation>],
         solution: &Solution,
-    ) -> Result<Vec<Found>, Stuck> {
+    ) -> Result<Vec<CaseOutcome>, Stuck> {
         let expected = &exercise.grading.expected;
         let expected = expected
             .get_or_try_init(|| self.values(setup, cases))
@@ -76,7 +76,7 @@ impl Graders {
         setup: &str,
         cases: &[Case<Subject>],
         solution: &Solution,
-    ) -> Result<Vec<Found>, Stuck> {
+    ) -> Result<Vec<CaseOutcome>, Stuck> {
         let program = Program::Tests {
             setup: setup.to_owned(),
             solution: text(solution),
@@ -97,18 +97,18 @@ fn judge(
     value: Option<&sandbox::Value>,
     outcome: &Outcome,
     solution: &Solution,
-) -> Found {
+) -> CaseOutcome {
     match (&wanted.result, value, outcome) {
         (ExpectedResult::Value(_), Some(expected), Outcome::Value(actual)) => {
             if same_value(expected, actual) {
-                return Found::Right;
+                return CaseOutcome::Right;
             }
             let (expected, actual) = (render::value(expected), render::value(actual));
             let alike = "They look alike here; they differ further inside";
             let error = (expected == actual).then(|| alike.to_owned());
-            Found::Wrong(Told {
+            CaseOutcome::Wrong(WrongCase {
                 error,
-                ..Told::other(expected, actual)
+                ..WrongCase::other(expected, actual)
             })
         }
         (
@@ -122,7 +122,7 @@ fn judge(
         ) => {
             let is_like = message.as_ref().is_none_or(|message| message.is_match(m));
             if n == name && is_like {
-                return Found::Right;
+                return CaseOutcome::Right;
             }
             let expected = match message {
                 Some(message) if n == name => {
@@ -130,14 +130,14 @@ fn judge(
                 }
                 _ => format!("throws {name}"),
             };
-            Found::Wrong(Told {
+            CaseOutcome::Wrong(WrongCase {
                 expected: Some(expected),
-                ..Told::error(thrown(n, m, *line, solution), "It ended with another error")
+                ..WrongCase::error(thrown(n, m, *line, solution), "It ended with another error")
             })
         }
         (ExpectedResult::Thrown { name, .. }, _, Outcome::Value(actual)) => {
             let expected = format!("throws {name}");
-            Found::Wrong(Told::other(expected, render::value(actual)))
+            CaseOutcome::Wrong(WrongCase::other(expected, render::value(actual)))
         }
         (_, _, outcome) => without_result(outcome, solution),
     }
@@ -176,15 +176,15 @@ pub(super) fn modules(name: &str, message: &str, solution: &Solution) -> Option<
 }
 
 /// What a learner's tests said of a subject, against what they should say.
-fn verdict(is_right: bool, tests: &[TestOutcome]) -> Found {
+fn verdict(is_right: bool, tests: &[TestOutcome]) -> CaseOutcome {
     let failed: Vec<&TestOutcome> = tests.iter().filter(|test| test.error.is_some()).collect();
     if tests.is_empty() {
         let plain = "There is no test: write one with test(name, function)";
-        return Found::Wrong(Told::error(plain, plain));
+        return CaseOutcome::Wrong(WrongCase::error(plain, plain));
     }
     let number = |count: usize| render::counted(count, "test");
     match (is_right, failed.first()) {
-        (true, None) | (false, Some(_)) => Found::Right,
+        (true, None) | (false, Some(_)) => CaseOutcome::Right,
         (true, Some(first)) => {
             let error = first.error.as_deref().unwrap_or_default();
             let actual = format!(
@@ -194,16 +194,16 @@ fn verdict(is_right: bool, tests: &[TestOutcome]) -> Found {
                 model::shown(&first.name, 100),
                 model::shown(error, 300),
             );
-            Found::Wrong(Told {
+            CaseOutcome::Wrong(WrongCase {
                 plain: Some("A test failed, though the code is right"),
                 said: Some(format!("{actual}, though the code is right")),
-                ..Told::other("every test passes", actual)
+                ..WrongCase::other("every test passes", actual)
             })
         }
-        (false, None) => Found::Wrong(Told {
+        (false, None) => CaseOutcome::Wrong(WrongCase {
             plain: Some("Every test passed, though the code is wrong"),
             said: Some("every test passes, though the code is wrong".to_owned()),
-            ..Told::other(
+            ..WrongCase::other(
                 "at least one test fails",
                 format!("{} passed, and none noticed", number(tests.len())),
             )

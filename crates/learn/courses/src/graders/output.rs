@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Graders, text, without_result};
 use crate::compare::{Comparator, same_json, same_output};
-use crate::feedback::{Found, Stuck, Told};
+use crate::feedback::{CaseOutcome, Stuck, WrongCase};
 use crate::grading::{Case, Output, OutputSource, Part};
 use crate::{Solution, render};
 
@@ -18,7 +18,7 @@ impl Graders {
         comparator: Comparator,
         cases: &[Case<Output>],
         solution: &Solution,
-    ) -> Result<Vec<Found>, Stuck> {
+    ) -> Result<Vec<CaseOutcome>, Stuck> {
         let outcomes = match source {
             OutputSource::Text => {
                 let text = text(solution);
@@ -49,12 +49,12 @@ impl Graders {
 }
 
 /// Judges a part of what was printed as JSON.
-fn judge_part(part: &Part, expected: &str, actual: &str) -> Found {
+fn judge_part(part: &Part, expected: &str, actual: &str) -> CaseOutcome {
     let expected = serde_json::from_str::<Value>(expected).unwrap_or_default();
     let actual = match serde_json::from_str::<Value>(actual) {
         Ok(actual) => actual,
         Err(error) => {
-            return Found::Wrong(Told::error(
+            return CaseOutcome::Wrong(WrongCase::error(
                 format!("It is no JSON: {error}"),
                 "It is no JSON",
             ));
@@ -78,17 +78,17 @@ fn judge_part(part: &Part, expected: &str, actual: &str) -> Found {
         ),
     };
     if is_right {
-        return Found::Right;
+        return CaseOutcome::Right;
     }
     let (expected, actual) = match part {
         Part::At(at) => (expected.pointer(at), actual.pointer(at)),
         Part::Keys => (None, None),
     };
-    Found::Wrong(Told {
+    CaseOutcome::Wrong(WrongCase {
         expected: expected.map(render::json),
         actual: actual.map(render::json),
         is_of_case: true,
-        ..Told::error(plain, plain)
+        ..WrongCase::error(plain, plain)
     })
 }
 
@@ -106,9 +106,9 @@ fn keys(value: &Value) -> BTreeSet<String> {
     found
 }
 
-fn judge(comparator: Comparator, expected: &str, actual: &str) -> Found {
+fn judge(comparator: Comparator, expected: &str, actual: &str) -> CaseOutcome {
     if same_output(comparator, expected, actual) {
-        return Found::Right;
+        return CaseOutcome::Right;
     }
     let plain = if actual.trim().is_empty() {
         "Nothing was printed"
@@ -120,9 +120,9 @@ fn judge(comparator: Comparator, expected: &str, actual: &str) -> Found {
         "Something else was printed"
     };
     let error = render::difference(expected, actual).unwrap_or_else(|| plain.to_owned());
-    Found::Wrong(Told {
+    CaseOutcome::Wrong(WrongCase {
         error: Some(error),
         plain: Some(plain),
-        ..Told::other(render::output(expected), render::output(actual))
+        ..WrongCase::other(render::output(expected), render::output(actual))
     })
 }

@@ -1,7 +1,7 @@
 //! What a text must and must not hold.
 
 use crate::comments::CommentStyle;
-use crate::feedback::{Found, Told};
+use crate::feedback::{CaseOutcome, WrongCase};
 use crate::grading::{Case, Pattern};
 use crate::{Solution, shell};
 
@@ -11,7 +11,7 @@ pub(super) fn grade(
     comments: Option<CommentStyle>,
     cases: &[Case<Pattern>],
     solution: &Solution,
-) -> Vec<Found> {
+) -> Vec<CaseOutcome> {
     let texts = solution.files.values().map(|text| match comments {
         Some(CommentStyle::Shell) => shell::commands(&CommentStyle::Shell.strip(text)),
         Some(style) => style.strip(text),
@@ -24,7 +24,7 @@ pub(super) fn grade(
             must_match,
         } = &case.check;
         match (pattern.is_match(&text), *must_match) {
-            (true, true) | (false, false) => Found::Right,
+            (true, true) | (false, false) => CaseOutcome::Right,
             (false, true) => told("It is not there"),
             (true, false) => told("It is there, and should not be"),
         }
@@ -32,9 +32,9 @@ pub(super) fn grade(
     found.collect()
 }
 
-fn told(plain: &'static str) -> Found {
-    Found::Wrong(Told {
+fn told(plain: &'static str) -> CaseOutcome {
+    CaseOutcome::Wrong(WrongCase {
         is_of_case: true,
-        ..Told::error(plain, plain)
+        ..WrongCase::error(plain, plain)
     })
 }

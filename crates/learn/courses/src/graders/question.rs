@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::compare::same_json;
-use crate::feedback::{Found, Told};
+use crate::feedback::{CaseOutcome, WrongCase};
 use crate::grading::{Matcher, Question};
 use crate::render;
 
@@ -11,16 +11,16 @@ use crate::render;
 pub(super) type Answer = Option<Value>;
 
 /// Holds an answer against what it should be.
-pub(super) fn judge(question: &Question, answer: &Answer) -> Found {
+pub(super) fn judge(question: &Question, answer: &Answer) -> CaseOutcome {
     let answer = answer
         .as_ref()
         .and_then(|answer| answer.pointer(&question.at))
         .filter(|answer| !answer.is_null());
     if fits(&question.matcher, answer) {
-        return Found::Right;
+        return CaseOutcome::Right;
     }
     let actual = answer.map_or_else(|| "nothing".to_owned(), render::json);
-    Found::Wrong(Told::other(render::matcher(&question.matcher), actual))
+    CaseOutcome::Wrong(WrongCase::other(render::matcher(&question.matcher), actual))
 }
 
 fn fits(matcher: &Matcher, answer: Option<&Value>) -> bool {

@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use model::Skill;
 
 /// How much a word of a field counts.
-const NAME: f64 = 4.0;
-const DESCRIPTION: f64 = 2.0;
-const WORDS: f64 = 3.0;
-const BODY: f64 = 1.0;
+const NAME_WEIGHT: f64 = 4.0;
+const DESCRIPTION_WEIGHT: f64 = 2.0;
+const KEYWORDS_WEIGHT: f64 = 3.0;
+const BODY_WEIGHT: f64 = 1.0;
 
 /// The usual constants of BM25.
-const SATURATION: f64 = 1.2;
+const SATURATION_FACTOR: f64 = 1.2;
 const LENGTH: f64 = 0.5;
 
 /// Words of a skill with what they count.
@@ -45,15 +45,15 @@ fn weights((skill, body): &(&Skill, &str)) -> Weights {
             *weights.entry(word).or_default() += weight;
         }
     };
-    add(&skill.name, NAME);
-    add(&skill.description, DESCRIPTION);
+    add(&skill.name, NAME_WEIGHT);
+    add(&skill.description, DESCRIPTION_WEIGHT);
     for words in [&skill.tags, &skill.triggers, &skill.technologies] {
         for word in words {
-            add(word, WORDS);
+            add(word, KEYWORDS_WEIGHT);
         }
     }
-    add(&skill.category, WORDS);
-    add(body, BODY);
+    add(&skill.category, KEYWORDS_WEIGHT);
+    add(body, BODY_WEIGHT);
     weights
 }
 
@@ -68,7 +68,7 @@ fn scores(asked: &[String], all: &[Weights]) -> Vec<f64> {
             let with = all.iter().filter(|other| other.contains_key(word)).count() as f64;
             let idf = (1.0 + (count - with + 0.5) / (with + 0.5)).ln();
             let long = 1.0 - LENGTH + LENGTH * length / mean;
-            idf * weight * (SATURATION + 1.0) / (weight + SATURATION * long)
+            idf * weight * (SATURATION_FACTOR + 1.0) / (weight + SATURATION_FACTOR * long)
         };
         asked.iter().map(of_word).sum()
     };

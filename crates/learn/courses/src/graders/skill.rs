@@ -16,7 +16,7 @@ use skill_md::ReadOptions;
 
 use super::question::{Answer, broken, judge};
 use super::ranking;
-use crate::feedback::{Found, Stuck, Told};
+use crate::feedback::{CaseOutcome, Stuck, WrongCase};
 use crate::grading::{Ask, Case, Fixtures, Question};
 use crate::{Solution, limits};
 
@@ -40,15 +40,18 @@ pub(super) fn grade(
     cases: &[Case<Question>],
     solution: &Solution,
     stop: &Stop,
-) -> Result<Vec<Found>, Stuck> {
+) -> Result<Vec<CaseOutcome>, Stuck> {
     let files = match files(solution) {
         Ok(files) => files,
         Err(reason) => {
-            let told = Told::error(
+            let told = WrongCase::error(
                 reason,
                 "A file of the solution has a name that is not taken",
             );
-            return Ok(cases.iter().map(|_| Found::Wrong(told.clone())).collect());
+            return Ok(cases
+                .iter()
+                .map(|_| CaseOutcome::Wrong(told.clone()))
+                .collect());
         }
     };
     let mut others = BTreeMap::new();
@@ -62,8 +65,11 @@ pub(super) fn grade(
     }
     let (skill, problems) = read(files, None)?;
     if let Some(reason) = skill.as_ref().and_then(too_many_tools) {
-        let told = Told::error(reason, "It names more tools than are looked at");
-        return Ok(cases.iter().map(|_| Found::Wrong(told.clone())).collect());
+        let told = WrongCase::error(reason, "It names more tools than are looked at");
+        return Ok(cases
+            .iter()
+            .map(|_| CaseOutcome::Wrong(told.clone()))
+            .collect());
     }
     let found = cases.iter().map(|case| {
         if stop.is_set() {
@@ -74,14 +80,14 @@ pub(super) fn grade(
             (_, Ask::Problems(min)) => {
                 let found = judge(&case.check, &Some(broken(&problems, *min)));
                 // It may be what was asked for that nobody can read it.
-                let is_unread = skill.is_none() && found != Found::Right;
+                let is_unread = skill.is_none() && found != CaseOutcome::Right;
                 Ok(if is_unread {
-                    Found::Wrong(unread(&problems))
+                    CaseOutcome::Wrong(unread(&problems))
                 } else {
                     found
                 })
             }
-            (None, _) => Ok(Found::Wrong(unread(&problems))),
+            (None, _) => Ok(CaseOutcome::Wrong(unread(&problems))),
             (Some(skill), ask) => Ok(judge(&case.check, &answer(skill, ask, &others, stop)?)),
         }
     });
@@ -140,15 +146,15 @@ fn too_many_tools(read: &SkillRead) -> Option<String> {
     } = &read.skill;
     let patterns = || allowed_tools.iter().chain(forbidden_tools);
     let count = patterns().count() + tool_configs.len();
-    if count > limits::TOOLS {
-        let most = limits::TOOLS;
+    if count > limits::MAX_TOOLS {
+        let most = limits::MAX_TOOLS;
         return Some(format!(
             "It names {count} tools; at most {most} are looked at"
         ));
     }
     let longest = patterns().map(|pattern| pattern.chars().count()).max();
-    let longest = longest.filter(|length| *length > limits::TOOL)?;
-    let most = limits::TOOL;
+    let longest = longest.filter(|length| *length > limits::MAX_TOOL_CHARS)?;
+    let most = limits::MAX_TOOL_CHARS;
     Some(format!(
         "One of its tools has {longest} characters; at most {most} are looked at"
     ))
@@ -159,13 +165,13 @@ fn nobody_waits() -> Stuck {
 }
 
 /// Why there is no skill to ask about.
-fn unread(problems: &[Problem]) -> Told {
+fn unread(problems: &[Problem]) -> WrongCase {
     let errors = problems
         .iter()
         .filter(|p| p.severity == model::Severity::Error);
     let errors: Vec<String> = errors.map(ToString::to_string).collect();
     let error = format!("It cannot be read as a skill: {}", errors.join("; "));
-    Told::error(error, "It cannot be read as a skill")
+    WrongCase::error(error, "It cannot be read as a skill")
 }
 
 fn answer(
@@ -313,7 +319,7 @@ mod tests {
     use super::*;
     use crate::grading::Matcher;
 
-    fn graded(front: &str, stop: &Stop) -> Result<Vec<Found>, Stuck> {
+    fn graded(front: &str, stop: &Stop) -> Result<Vec<CaseOutcome>, Stuck> {
         let text = format!("---\nname: a\ndescription: Helps\n{front}\n---\nText\n");
         let files = BTreeMap::from([("SKILL.md".to_owned(), text)]);
         let ask = Ask::Compose {
@@ -350,22 +356,25 @@ mod tests {
     #[test]
     fn tools_are_looked_at_up_to_a_number_and_a_length() {
         let of = |count, length| graded(&tools(count, length), &Stop::never());
-        assert_eq!(of(limits::TOOLS, limits::TOOL), Ok(vec![Found::Right]));
+        assert_eq!(
+            of(limits::MAX_TOOLS, limits::MAX_TOOL_CHARS),
+            Ok(vec![CaseOutcome::Right])
+        );
         for (count, length, said) in [
             (
-                limits::TOOLS + 1,
+                limits::MAX_TOOLS + 1,
                 20,
                 "It names 101 tools; at most 100 are looked at",
             ),
             (
                 1,
-                limits::TOOL + 1,
+                limits::MAX_TOOL_CHARS + 1,
                 "One of its tools has 201 characters; at most 200 are looked at",
             ),
         ] {
             let plain = "It names more tools than are looked at";
-            let told = Told::error(said, plain);
-            assert_eq!(of(count, length), Ok(vec![Found::Wrong(told)]));
+            let told = WrongCase::error(said, plain);
+            assert_eq!(of(count, length), Ok(vec![CaseOutcome::Wrong(told)]));
         }
     }
 

@@ -6,7 +6,7 @@ use sandbox::{Outcome, Program, SqlCase};
 
 use super::{Graders, text, without_result};
 use crate::compare::same_rows;
-use crate::feedback::{Found, Stuck, Told};
+use crate::feedback::{CaseOutcome, Stuck, WrongCase};
 use crate::grading::{Case, Database, Expected, Table, Validation};
 use crate::{Exercise, Solution, render};
 
@@ -15,7 +15,7 @@ impl Graders {
         &self,
         exercise: &Exercise,
         solution: &Solution,
-    ) -> Result<Vec<Found>, Stuck> {
+    ) -> Result<Vec<CaseOutcome>, Stuck> {
         let grading = &exercise.grading;
         let Validation::Sql {
             ordered,
@@ -82,7 +82,7 @@ impl Graders {
     }
 }
 
-fn judge(expected: &Table, actual: &Table, ordered: bool, column_names: bool) -> Found {
+fn judge(expected: &Table, actual: &Table, ordered: bool, column_names: bool) -> CaseOutcome {
     let named = |table: &Table| -> Vec<String> {
         let names = table.columns.iter();
         names.map(|name| name.to_lowercase()).collect()
@@ -91,7 +91,7 @@ fn judge(expected: &Table, actual: &Table, ordered: bool, column_names: bool) ->
     let same_names = !column_names || named(expected) == named(actual);
     let rows = same_rows(&expected.rows, &actual.rows, ordered);
     if widths && same_names && rows {
-        return Found::Right;
+        return CaseOutcome::Right;
     }
     let plain = if !widths {
         "It has not the columns that were asked for"
@@ -106,9 +106,9 @@ fn judge(expected: &Table, actual: &Table, ordered: bool, column_names: bool) ->
     } else {
         "It has more rows than it should"
     };
-    Found::Wrong(Told {
+    CaseOutcome::Wrong(WrongCase {
         error: Some(plain.to_owned()),
         plain: Some(plain),
-        ..Told::other(render::table(expected), render::table(actual))
+        ..WrongCase::other(render::table(expected), render::table(actual))
     })
 }

@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::Graders;
 use crate::compare::same_json;
-use crate::feedback::{Found, Stuck, Told};
+use crate::feedback::{CaseOutcome, Stuck, WrongCase};
 use crate::grading::{Case, Comparison, Grader};
 use crate::{Solution, render};
 
 /// How long a worker may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WORKER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs solutions in languages that the server does not know itself.
 pub trait Worker: Send + Sync + fmt::Debug {
@@ -40,7 +40,7 @@ impl Graders {
         grader: &Grader,
         cases: &[Case<Comparison>],
         solution: &Solution,
-    ) -> Result<Vec<Found>, Stuck> {
+    ) -> Result<Vec<CaseOutcome>, Stuck> {
         let missing = || Stuck(format!("No worker that grades {language} is attached"));
         let worker = self.worker.as_deref().ok_or_else(missing)?;
         let inputs: Vec<&Value> = cases.iter().map(|case| &case.check.input).collect();
@@ -49,8 +49,8 @@ impl Graders {
             ("files".to_owned(), json!(solution.files)),
             ("inputs".to_owned(), json!(inputs)),
         ]);
-        let work = worker.grade(&grader.skill, &grader.method, request, PATIENCE);
-        let answer = match tokio::time::timeout(PATIENCE, work).await {
+        let work = worker.grade(&grader.skill, &grader.method, request, WORKER_TIMEOUT);
+        let answer = match tokio::time::timeout(WORKER_TIMEOUT, work).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => {
                 // Its words may repeat what it was given, and a log is no place for that.
@@ -81,19 +81,19 @@ impl Graders {
     }
 }
 
-fn judge(wanted: &Comparison, answer: &Value) -> Found {
+fn judge(wanted: &Comparison, answer: &Value) -> CaseOutcome {
     match (answer.get("value"), answer.get("error")) {
         (_, Some(error)) if !error.is_null() => {
             let error = error
                 .as_str()
                 .map_or_else(|| error.to_string(), str::to_owned);
             let error = model::shown_lines(&error, 500);
-            Found::Wrong(Told::error(error, "It ended with an error"))
+            CaseOutcome::Wrong(WrongCase::error(error, "It ended with an error"))
         }
-        (Some(value), _) if same_json(&wanted.expected, value) => Found::Right,
+        (Some(value), _) if same_json(&wanted.expected, value) => CaseOutcome::Right,
         (value, _) => {
             let actual = value.map_or_else(|| "nothing".to_owned(), render::json);
-            Found::Wrong(Told::other(render::json(&wanted.expected), actual))
+            CaseOutcome::Wrong(WrongCase::other(render::json(&wanted.expected), actual))
         }
     }
 }

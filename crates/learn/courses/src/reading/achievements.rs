@@ -6,11 +6,11 @@ use crate::{Achievement, Condition, limits};
 
 pub(super) fn read(path: &Keys<'_>) -> Vec<Achievement> {
     let mut achievements: Vec<Achievement> = Vec::new();
-    for keys in path.list("achievements", "achievement", limits::LIST) {
+    for keys in path.list("achievements", "achievement", limits::MAX_LIST_ITEMS) {
         let achievement = Achievement {
             id: keys.required_text("id", super::MAX_ID),
-            name: keys.required_text("name", limits::NAME),
-            description: keys.required_text("description", limits::SENTENCE),
+            name: keys.required_text("name", limits::MAX_NAME_CHARS),
+            description: keys.required_text("description", limits::MAX_SENTENCE_CHARS),
             icon: keys.required_text("icon", super::MAX_ID),
             when: condition(&keys),
         };

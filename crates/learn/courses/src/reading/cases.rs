@@ -20,7 +20,7 @@ pub(super) fn all<T>(
     validation: &Keys<'_>,
     read: impl Fn(&Keys<'_>) -> Option<ReadCase<T>>,
 ) -> Vec<Case<T>> {
-    let list = validation.list("cases", "case", limits::CASES);
+    let list = validation.list("cases", "case", limits::MAX_CASES);
     if list.is_empty()
         && validation
             .value("cases")
@@ -29,10 +29,10 @@ pub(super) fn all<T>(
         validation.wrong("cases", "missing", "There are no `cases`");
     }
     let cases = list.iter().map(|keys| {
-        let description = keys.required_text("description", limits::SENTENCE);
+        let description = keys.required_text("description", limits::MAX_SENTENCE_CHARS);
         let hidden = keys.flag("hidden").unwrap_or(false);
         let weight = keys.whole("weight", 1, limits::WEIGHT).unwrap_or(1);
-        let look_at = keys.text("look_at", limits::SENTENCE);
+        let look_at = keys.text("look_at", limits::MAX_SENTENCE_CHARS);
         // What was refused before all of it was read knows not every key.
         let read = read(keys)?;
         keys.end();
@@ -67,14 +67,14 @@ pub(super) fn shown<T>(cases: &[Case<T>]) -> Vec<ShownCase> {
 /// What is shown of a case that does not show itself.
 fn words(keys: &Keys<'_>) -> (Option<String>, Option<String>) {
     (
-        keys.text("input", limits::PARAGRAPH),
-        keys.text("expected", limits::PARAGRAPH),
+        keys.text("input", limits::MAX_PARAGRAPH_CHARS),
+        keys.text("expected", limits::MAX_PARAGRAPH_CHARS),
     )
 }
 
 pub(super) fn expectation(keys: &Keys<'_>) -> Option<ReadCase<Expectation>> {
-    let input = keys.required_text("input", limits::PARAGRAPH);
-    let expected = keys.expression("expected", limits::PARAGRAPH);
+    let input = keys.required_text("input", limits::MAX_PARAGRAPH_CHARS);
+    let expected = keys.expression("expected", limits::MAX_PARAGRAPH_CHARS);
     let thrown = thrown(keys);
     let (result, shown) = match (expected, thrown) {
         (Some(expected), None) => (ExpectedResult::Value(expected.clone()), expected),
@@ -117,12 +117,12 @@ pub(super) fn expectation(keys: &Keys<'_>) -> Option<ReadCase<Expectation>> {
 fn thrown(keys: &Keys<'_>) -> Option<ExpectedResult> {
     if keys.value("throws")?.is_string() {
         return Some(ExpectedResult::Thrown {
-            name: keys.required_text("throws", limits::NAME),
+            name: keys.required_text("throws", limits::MAX_NAME_CHARS),
             message: None,
         });
     }
     let thrown = keys.keys("throws", "case-throws")?;
-    let name = thrown.required_text("name", limits::NAME);
+    let name = thrown.required_text("name", limits::MAX_NAME_CHARS);
     let message = regex(&thrown, "message");
     thrown.end();
     Some(ExpectedResult::Thrown { name, message })
@@ -130,7 +130,7 @@ fn thrown(keys: &Keys<'_>) -> Option<ExpectedResult> {
 
 /// A pattern of a key, if there is one that can be built.
 pub(super) fn regex(keys: &Keys<'_>, key: &'static str) -> Option<regex::Regex> {
-    let text = keys.text(key, limits::PATTERN)?;
+    let text = keys.text(key, limits::MAX_PATTERN_CHARS)?;
     let built = pattern(&text);
     let wrong = |reason| keys.wrong(key, "invalid", format!("The pattern is wrong: {reason}"));
     built.map_err(wrong).ok()
@@ -184,7 +184,7 @@ pub(super) fn database(
         );
     }
     let data = file(keys, "data", files);
-    let query = keys.text("query", limits::PARAGRAPH);
+    let query = keys.text("query", limits::MAX_PARAGRAPH_CHARS);
     if may_write && query.is_none() {
         let message = "There is no `query`, by which is seen what the solution wrote";
         keys.wrong("query", "missing", message);
@@ -215,8 +215,8 @@ pub(super) fn comparison(keys: &Keys<'_>) -> Option<ReadCase<Comparison>> {
 }
 
 pub(super) fn output(keys: &Keys<'_>) -> Option<ReadCase<Output>> {
-    let input = keys.exact_text("input", limits::PARAGRAPH);
-    let expected = keys.exact_text("expected", limits::PARAGRAPH);
+    let input = keys.exact_text("input", limits::MAX_PARAGRAPH_CHARS);
+    let expected = keys.exact_text("expected", limits::MAX_PARAGRAPH_CHARS);
     if expected.is_none() && !keys.has("expected") {
         keys.wrong("expected", "missing", "There is no `expected`");
     }

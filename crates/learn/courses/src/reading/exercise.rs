@@ -50,7 +50,7 @@ fn exercise(path_id: &str, folder: &str, files: &Files, source: &Source) -> Opti
     let keys = source.keys("exercise");
     let name = folder.rsplit('/').next().unwrap_or_default();
     let (_, id) = number_and_id(name).ok()?;
-    let title = keys.required_text("title", limits::NAME);
+    let title = keys.required_text("title", limits::MAX_NAME_CHARS);
     let kind = keys.required_choice(
         "type",
         &[
@@ -69,13 +69,17 @@ fn exercise(path_id: &str, folder: &str, files: &Files, source: &Source) -> Opti
         ],
     );
     let estimated_minutes = keys.required_whole("estimated_minutes", 1, 10_000);
-    let teaches = keys.ids("teaches", limits::LIST);
-    let requires = keys.ids("requires", limits::LIST);
+    let teaches = keys.ids("teaches", limits::MAX_LIST_ITEMS);
+    let requires = keys.ids("requires", limits::MAX_LIST_ITEMS);
     for concept in teaches.iter().filter(|concept| requires.contains(concept)) {
         let message = format!("The exercise requires `{concept}`, which it teaches itself");
         keys.wrong("requires", "self", message);
     }
-    let skills_practiced = keys.texts("skills_practiced", limits::LIST, limits::NAME);
+    let skills_practiced = keys.texts(
+        "skills_practiced",
+        limits::MAX_LIST_ITEMS,
+        limits::MAX_NAME_CHARS,
+    );
     let related_docs = related_docs(&keys);
     let hints = hints(&keys);
     let read = validation::read(&keys, files);
@@ -118,7 +122,11 @@ fn exercise(path_id: &str, folder: &str, files: &Files, source: &Source) -> Opti
 }
 
 fn related_docs(keys: &Keys<'_>) -> Vec<String> {
-    let docs = keys.texts("related_docs", limits::LIST, limits::SENTENCE);
+    let docs = keys.texts(
+        "related_docs",
+        limits::MAX_LIST_ITEMS,
+        limits::MAX_SENTENCE_CHARS,
+    );
     for address in &docs {
         let is_page = address.starts_with("docs/") && !address.contains("..");
         let is_plain = !address.contains(|c: char| c.is_whitespace() || c.is_control());
@@ -134,14 +142,14 @@ fn related_docs(keys: &Keys<'_>) -> Vec<String> {
 }
 
 fn hints(keys: &Keys<'_>) -> Hints {
-    let all = keys.texts("hints", limits::HINTS, limits::PARAGRAPH);
+    let all = keys.texts("hints", limits::MAX_HINTS, limits::MAX_PARAGRAPH_CHARS);
     let free = keys
-        .whole("free_hints", 0, limits::HINTS as u64)
+        .whole("free_hints", 0, limits::MAX_HINTS as u64)
         .unwrap_or(0);
     let free = usize::try_from(free).unwrap_or(0).min(all.len());
     // What is no list was told.
     let given = match keys.value("hints") {
-        Some(value) => value.as_array().map_or(limits::HINTS, Vec::len),
+        Some(value) => value.as_array().map_or(limits::MAX_HINTS, Vec::len),
         None => 0,
     };
     let more = given.saturating_sub(free);
@@ -158,10 +166,10 @@ fn hints(keys: &Keys<'_>) -> Hints {
 }
 
 fn advice(keys: &Keys<'_>) -> Vec<Advice> {
-    let list = keys.list("advice", "advice", limits::ADVICE);
+    let list = keys.list("advice", "advice", limits::MAX_ADVICE);
     let advice = list.iter().map(|keys| {
         let when_present = keys.required_choice("when", &[("present", true), ("absent", false)]);
-        let text = keys.required_text("pattern", limits::PATTERN);
+        let text = keys.required_text("pattern", limits::MAX_PATTERN_CHARS);
         let kind = keys.required_choice(
             "kind",
             &[
@@ -174,7 +182,7 @@ fn advice(keys: &Keys<'_>) -> Vec<Advice> {
             "on",
             &[("pass", Some(true)), ("fail", Some(false)), ("any", None)],
         );
-        let said = keys.required_text("text", limits::SENTENCE);
+        let said = keys.required_text("text", limits::MAX_SENTENCE_CHARS);
         keys.end();
         let pattern = pattern(&text);
         if let Err(reason) = &pattern {

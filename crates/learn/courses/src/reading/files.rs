@@ -33,11 +33,11 @@ impl Files {
     /// Those below a folder. Sizes and names are looked at.
     pub(super) fn of(folder: &str, files: &[(&str, &Bytes)], problems: &mut Vec<Problem>) -> Self {
         let mut checked = BTreeMap::new();
-        if files.len() > limits::FILES {
+        if files.len() > limits::MAX_FILES {
             let message = format!(
                 "The exercise has {} files; at most {} are taken",
                 files.len(),
-                limits::FILES
+                limits::MAX_FILES
             );
             problems.push(Problem::error(
                 "exercise-files-too-many",
@@ -46,7 +46,7 @@ impl Files {
                 message,
             ));
         }
-        for (path, content) in files.iter().take(limits::FILES) {
+        for (path, content) in files.iter().take(limits::MAX_FILES) {
             let file = format!("{folder}/{path}");
             if content.len() > limits::FILE_BYTES {
                 let message = format!(

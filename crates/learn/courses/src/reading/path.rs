@@ -15,7 +15,7 @@ const PATH_MD: &str = "PATH.md";
 const EXERCISE_MD: &str = "EXERCISE.md";
 const EXERCISES: &str = "exercises/";
 /// Problems that are told of a path.
-const PROBLEMS: usize = 500;
+const MAX_PROBLEMS: usize = 500;
 
 /// Reads a path from the name of its folder and the files in it. There is none where a
 /// problem is an error.
@@ -26,7 +26,7 @@ pub fn read(folder: &str, files: &BTreeMap<String, Bytes>) -> (Option<LearningPa
     problems.sort_by(|a, b| {
         (a.severity, &a.file, a.line, &a.rule).cmp(&(b.severity, &b.file, b.line, &b.rule))
     });
-    problems.truncate(PROBLEMS);
+    problems.truncate(MAX_PROBLEMS);
     let is_refused = problems.iter().any(|p| p.severity == Severity::Error);
     (path.filter(|_| !is_refused), problems)
 }
@@ -87,10 +87,10 @@ pub(super) fn check_body(source: &Source, rule: &str) {
     if chars == 0 {
         let rule = format!("{rule}-missing");
         source.error(&rule, "", "There is no text below the front matter");
-    } else if chars > limits::BODY {
+    } else if chars > limits::MAX_BODY_CHARS {
         let message = format!(
             "The text has {chars} characters; at most {} are taken",
-            limits::BODY
+            limits::MAX_BODY_CHARS
         );
         source.error(&format!("{rule}-too-long"), "", message);
     }
@@ -99,8 +99,8 @@ pub(super) fn check_body(source: &Source, rule: &str) {
 fn header(folder: &str, keys: &Keys<'_>) -> LearningPath {
     let path = LearningPath {
         id: folder.to_owned(),
-        name: keys.required_text("name", limits::NAME),
-        description: keys.required_text("description", limits::SENTENCE),
+        name: keys.required_text("name", limits::MAX_NAME_CHARS),
+        description: keys.required_text("description", limits::MAX_SENTENCE_CHARS),
         category: keys.required_text("category", super::MAX_ID),
         difficulty: keys
             .required_choice(
@@ -113,10 +113,18 @@ fn header(folder: &str, keys: &Keys<'_>) -> LearningPath {
             )
             .unwrap_or(Difficulty::Beginner),
         estimated_hours: keys.required_number("estimated_hours", 0.1, 500.0),
-        skills_covered: keys.texts("skills_covered", limits::LIST, limits::NAME),
-        prerequisites: keys.ids("prerequisites", limits::LIST),
-        objectives: keys.texts("objectives", limits::LIST, limits::SENTENCE),
-        related_paths: keys.ids("related_paths", limits::LIST),
+        skills_covered: keys.texts(
+            "skills_covered",
+            limits::MAX_LIST_ITEMS,
+            limits::MAX_NAME_CHARS,
+        ),
+        prerequisites: keys.ids("prerequisites", limits::MAX_LIST_ITEMS),
+        objectives: keys.texts(
+            "objectives",
+            limits::MAX_LIST_ITEMS,
+            limits::MAX_SENTENCE_CHARS,
+        ),
+        related_paths: keys.ids("related_paths", limits::MAX_LIST_ITEMS),
         introduction: String::new(),
         achievements: achievements::read(keys),
         exercises: Vec::new(),
@@ -162,11 +170,11 @@ fn folders<'f>(files: &'f BTreeMap<String, Bytes>, problems: &mut Vec<Problem>) 
             }
         }
     }
-    if folders.len() > limits::EXERCISES {
+    if folders.len() > limits::MAX_EXERCISES {
         let message = format!(
             "The path has {} exercises; at most {} are taken",
             folders.len(),
-            limits::EXERCISES
+            limits::MAX_EXERCISES
         );
         problems.push(Problem::error("path-exercises-too-many", "", 0, message));
         return Vec::new();

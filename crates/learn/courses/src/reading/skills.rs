@@ -26,10 +26,12 @@ pub(super) fn question(
     }
     let ask = keys.keys("ask", "ask");
     let ask = ask.and_then(|ask| read_ask(&ask, about, fixtures));
-    let at = keys.text("at", limits::SENTENCE).unwrap_or_default();
+    let at = keys
+        .text("at", limits::MAX_SENTENCE_CHARS)
+        .unwrap_or_default();
     check_pointer(keys, "at", &at);
     let matcher = matcher(keys);
-    let input = keys.text("input", limits::PARAGRAPH);
+    let input = keys.text("input", limits::MAX_PARAGRAPH_CHARS);
     let (ask, matcher) = (ask?, matcher?);
     Some(ReadCase {
         input: input.or_else(|| Some(render::ask(&ask))),
@@ -62,7 +64,7 @@ fn read_ask(keys: &Keys<'_>, about: About, fixtures: &Fixtures) -> Option<Ask> {
     let given: Vec<&str> = known.iter().copied().filter(|ask| keys.has(ask)).collect();
     let ask = match given.as_slice() {
         ["pointer"] => {
-            let pointer = keys.text("pointer", limits::SENTENCE)?;
+            let pointer = keys.text("pointer", limits::MAX_SENTENCE_CHARS)?;
             check_pointer(keys, "pointer", &pointer);
             Some(Ask::Pointer(pointer))
         }
@@ -75,7 +77,7 @@ fn read_ask(keys: &Keys<'_>, about: About, fixtures: &Fixtures) -> Option<Ask> {
             keys.choice("problems", &severities).map(Ask::Problems)
         }
         ["check_tool"] | ["check_tool", "compose"] => {
-            let tool = keys.text("check_tool", limits::NAME);
+            let tool = keys.text("check_tool", limits::MAX_NAME_CHARS);
             let arguments = match keys.value("arguments") {
                 None => Some(Map::new()),
                 Some(value) => value.as_object().cloned(),
@@ -99,7 +101,9 @@ fn read_ask(keys: &Keys<'_>, about: About, fixtures: &Fixtures) -> Option<Ask> {
             let (fixtures, policy) = composed(keys, fixtures);
             Some(Ask::Compose { fixtures, policy })
         }
-        ["found_for"] => keys.text("found_for", limits::SENTENCE).map(Ask::FoundFor),
+        ["found_for"] => keys
+            .text("found_for", limits::MAX_SENTENCE_CHARS)
+            .map(Ask::FoundFor),
         ["lines"] => keys.choice("lines", &[("body", ())]).map(|()| Ask::Lines),
         [] => {
             let message = format!("`ask` asks nothing; it can be one of {}", known.join(", "));
@@ -119,7 +123,7 @@ fn read_ask(keys: &Keys<'_>, about: About, fixtures: &Fixtures) -> Option<Ask> {
 }
 
 fn composed(keys: &Keys<'_>, fixtures: &Fixtures) -> (Vec<String>, ToolPolicy) {
-    let names = keys.texts("compose", limits::LIST, limits::NAME);
+    let names = keys.texts("compose", limits::MAX_LIST_ITEMS, limits::MAX_NAME_CHARS);
     for name in names.iter().filter(|name| !fixtures.contains_key(*name)) {
         let message = format!("There is no fixture `{name}`");
         keys.wrong("compose", "unknown", message);

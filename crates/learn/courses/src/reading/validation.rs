@@ -162,7 +162,7 @@ fn draft<T>(
 }
 
 fn test(keys: &Keys<'_>, files: &Files) -> Option<Draft> {
-    let language = keys.required_text("language", limits::NAME);
+    let language = keys.required_text("language", limits::MAX_NAME_CHARS);
     if keys.has("grader") {
         return worker(keys, language);
     }
@@ -233,7 +233,7 @@ fn test(keys: &Keys<'_>, files: &Files) -> Option<Draft> {
 fn worker(keys: &Keys<'_>, language: String) -> Option<Draft> {
     let grader = keys.keys("grader", "grader")?;
     let skill = grader.required_text("skill", 200);
-    let method = grader.required_text("method", limits::NAME);
+    let method = grader.required_text("method", limits::MAX_NAME_CHARS);
     grader.end();
     let cases = cases::all(keys, cases::comparison);
     Some(draft(cases, Shape::Any, |cases| Validation::Worker {
@@ -287,7 +287,7 @@ fn parts(comparator: Comparator, expected: &str) -> Vec<(String, Part)> {
         values(&object, "", "", &mut parts);
         parts.push(("Nothing else is in it".to_owned(), Part::Keys));
     }
-    if (3..=limits::CASES).contains(&parts.len()) {
+    if (3..=limits::MAX_CASES).contains(&parts.len()) {
         parts
     } else {
         Vec::new()
@@ -301,7 +301,7 @@ fn output(keys: &Keys<'_>) -> Option<Draft> {
     ];
     let source = keys.required_choice("language", &sources);
     let comparator = comparator(keys);
-    let single = keys.exact_text("expected_output", limits::PARAGRAPH);
+    let single = keys.exact_text("expected_output", limits::MAX_PARAGRAPH_CHARS);
     let show = keys.flag("show_expected");
     let shape = match source? {
         OutputSource::Text => Shape::OneOfAny,
@@ -388,7 +388,11 @@ fn pattern(keys: &Keys<'_>) -> Draft {
 }
 
 fn manual(keys: &Keys<'_>) -> Draft {
-    let checklist = keys.texts("checklist", limits::LIST, limits::SENTENCE);
+    let checklist = keys.texts(
+        "checklist",
+        limits::MAX_LIST_ITEMS,
+        limits::MAX_SENTENCE_CHARS,
+    );
     if checklist.is_empty() {
         let message = "There is no `checklist`: what a reviewer looks at";
         keys.wrong("checklist", "missing", message);

@@ -44,7 +44,7 @@ async fn what_requires_a_skill_is_told_when_it_is_removed_and_what_is_missing_wh
     };
     assert_eq!(missing("github/acme/apart").await, "");
     assert_eq!(missing("github/acme/above").await, "base, github/acme/more");
-    let forced = Wanted {
+    let forced = InstallRequest {
         force: true,
         ..wanted("github/acme/above")
     };

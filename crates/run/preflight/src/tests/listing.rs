@@ -195,7 +195,7 @@ async fn installed_twice() -> World {
     };
     let (home, clock) = (world.at("home"), Arc::clone(&world.clock));
     let other = Installer::new(world.registry.clone(), home, policy, clock);
-    let asked = Wanted {
+    let asked = InstallRequest {
         directory: "team".to_owned(),
         ..wanted(TOOL)
     };

@@ -6,7 +6,7 @@ use super::*;
 async fn a_caller_names_the_operators_directory_or_one_below_a_root() {
     let world = World::with(|at, policy| policy.person = Some(at.join("roots/ada")));
     let directory = |text: &str, folder: Option<PathBuf>| {
-        let asked = Wanted {
+        let asked = InstallRequest {
             directory: text.to_owned(),
             folder,
             ..wanted("x")
@@ -39,7 +39,7 @@ async fn where_the_operator_names_no_root_the_callers_folder_is_one() {
     let project = world.at("project");
     std::fs::create_dir(&project).expect("a folder");
     let directory = |text: &str, folder: Option<&PathBuf>| {
-        let asked = Wanted {
+        let asked = InstallRequest {
             directory: text.to_owned(),
             folder: folder.cloned(),
             ..wanted("x")
@@ -117,13 +117,13 @@ fn installs_follow_the_config() {
 async fn another_version_goes_where_the_one_before_it_is() {
     let world = World::new();
     world.publish("github/acme/tool", "1.0.0", "").await;
-    let elsewhere = Wanted {
+    let elsewhere = InstallRequest {
         directory: "team".to_owned(),
         ..wanted("github/acme/tool")
     };
     world.install(elsewhere).await;
     world.publish("github/acme/tool", "2.0.0", "").await;
-    let renewed = Wanted {
+    let renewed = InstallRequest {
         version: VersionSelector::Semantic(semantic("2.0.0")),
         ..wanted("github/acme/tool")
     };
@@ -142,7 +142,7 @@ async fn a_skill_comes_as_the_caller_says_else_as_the_operator_does() {
     ] {
         let world = World::with(|_, policy| policy.method = of_policy);
         world.publish("github/acme/tool", "1.0.0", "").await;
-        let asked = Wanted {
+        let asked = InstallRequest {
             method: of_caller,
             ..wanted("github/acme/tool")
         };
@@ -167,7 +167,7 @@ async fn the_same_folder_in_another_directory_is_in_nobodys_way() {
         Code::ConflictDetected
     );
     // Whatever is given up, the folder is that of another skill.
-    let all_given_up = Wanted {
+    let all_given_up = InstallRequest {
         force: true,
         skip_conflict_check: true,
         ..beside.clone()
@@ -177,7 +177,7 @@ async fn the_same_folder_in_another_directory_is_in_nobodys_way() {
         (refused.code, refused.details.get("conflicting_skill")),
         (Code::ConflictDetected, Some(&"github/acme/tool".to_owned()))
     );
-    let elsewhere = Wanted {
+    let elsewhere = InstallRequest {
         directory: "team".to_owned(),
         ..beside
     };
@@ -200,7 +200,7 @@ async fn triggers_are_of_the_first_skill_that_has_them_and_places_can_be_given()
         ("github/acme/plain", ""),
     ] {
         world.publish(skill, "1.0.0", front_matter).await;
-        let asked = Wanted {
+        let asked = InstallRequest {
             skip_conflict_check: true,
             ..wanted(skill)
         };

@@ -34,7 +34,7 @@ async fn each_thing_that_speaks_against_an_install_has_its_code_and_nothing_is_w
         ("github/verified/sealed", Code::SkillBlocked),
         ("github/acme/unknown", Code::TrustTierInsufficient),
     ] {
-        let asked = Wanted {
+        let asked = InstallRequest {
             force: true,
             skip_conflict_check: true,
             skip_security_scan: true,
@@ -57,7 +57,7 @@ async fn a_skill_of_the_lowest_tier_that_is_let_in_is_installed() {
 #[test]
 fn what_a_scan_warns_of_may_be_given_up_and_what_nobody_should_use_never() {
     let report = |verdict| Report {
-        rules: trust::RULES,
+        rules: trust::RULES_VERSION,
         verdict,
         findings: Vec::new(),
         left_out: 0,
@@ -67,7 +67,7 @@ fn what_a_scan_warns_of_may_be_given_up_and_what_nobody_should_use_never() {
     let permitted = |verdict| {
         [(false, false), (true, false), (false, true), (true, true)].map(
             |(force, skip_security_scan)| {
-                let asked = Wanted {
+                let asked = InstallRequest {
                     skip_security_scan,
                     force,
                     ..wanted("x")
@@ -121,7 +121,7 @@ async fn what_was_given_up_is_recorded_and_what_was_not_is_not() {
             .await;
     }
     world.publish_long("github/acme/large", 50_001).await;
-    let ask = async |skill: &str, change: fn(&mut Wanted)| {
+    let ask = async |skill: &str, change: fn(&mut InstallRequest)| {
         let mut asked = wanted(skill);
         change(&mut asked);
         let recorded = given_up(&world.install(asked).await);
@@ -129,8 +129,8 @@ async fn what_was_given_up_is_recorded_and_what_was_not_is_not() {
         gone.await.expect("removed");
         recorded
     };
-    let force = |asked: &mut Wanted| asked.force = true;
-    let skip = |asked: &mut Wanted| asked.skip_security_scan = true;
+    let force = |asked: &mut InstallRequest| asked.force = true;
+    let skip = |asked: &mut InstallRequest| asked.skip_security_scan = true;
     assert_eq!(ask("github/acme/plain", |_| ()).await, [false, false, true]);
     assert_eq!(ask("github/acme/plain", force).await, [false, false, true]);
     assert_eq!(ask("github/acme/risky", force).await, [true, false, true]);
@@ -146,7 +146,7 @@ async fn what_is_installed_is_installed_again_only_where_that_is_meant() {
     let skill = "github/acme/tool";
     world.publish(skill, "1.0.0", "").await;
     world.install(wanted(skill)).await;
-    let exact = |version: &str| Wanted {
+    let exact = |version: &str| InstallRequest {
         version: VersionSelector::Semantic(semantic(version)),
         ..wanted(skill)
     };
@@ -167,7 +167,7 @@ async fn what_is_installed_is_installed_again_only_where_that_is_meant() {
     let version = |installed: Installation| installed.placed.record.semantic;
     let other = world.install(exact("1.1.0")).await;
     assert_eq!(version(other), semantic("1.1.0"));
-    let forced = Wanted {
+    let forced = InstallRequest {
         force: true,
         ..wanted(skill)
     };
@@ -182,7 +182,7 @@ async fn a_skill_that_is_installed_anew_is_counted_once() {
     let world = World::new();
     world.publish_long("github/acme/large", 30_000).await;
     let first = world.install(wanted("github/acme/large")).await.budget;
-    let forced = Wanted {
+    let forced = InstallRequest {
         force: true,
         ..wanted("github/acme/large")
     };
@@ -212,7 +212,7 @@ async fn at_odds(first: &str, second: &str) -> (World, Failure) {
 #[tokio::test]
 async fn a_conflict_that_blocks_is_given_up_by_who_skips_the_check_alone() {
     let (world, refused) = at_odds("triggers: [test]", "triggers: [test]").await;
-    let force = Wanted {
+    let force = InstallRequest {
         force: true,
         ..wanted("github/acme/second")
     };
@@ -227,7 +227,7 @@ async fn a_conflict_that_blocks_is_given_up_by_who_skips_the_check_alone() {
             )
         );
     }
-    let skip = Wanted {
+    let skip = InstallRequest {
         skip_conflict_check: true,
         ..wanted("github/acme/second")
     };
@@ -252,7 +252,7 @@ async fn a_conflict_that_warns_is_given_up_by_force_and_is_told_all_the_same() {
     );
     // What is only worth knowing speaks against nothing.
     assert!(!refused.message.ends_with("more)"), "{}", refused.message);
-    let force = Wanted {
+    let force = InstallRequest {
         force: true,
         ..wanted("github/acme/second")
     };
@@ -274,7 +274,7 @@ async fn a_refusal_names_the_first_conflict_and_how_many_more_there_are() {
         world.publish(skill, "1.0.0", "triggers: [test]").await;
     }
     for skill in ["github/acme/one", "github/acme/two"] {
-        let asked = Wanted {
+        let asked = InstallRequest {
             skip_conflict_check: true,
             ..wanted(skill)
         };

@@ -15,7 +15,7 @@ use crate::deadline::{Deadline, give_way};
 use crate::job::{Limits, Outcome, Stopped, Value as Taken};
 
 /// What time it is when a case begins: 2025-01-15, noon.
-const START: f64 = 1_736_942_400_000.0;
+const START_MILLIS: f64 = 1_736_942_400_000.0;
 
 /// All that the language has, but for clocks.
 type Intrinsics = (
@@ -146,7 +146,7 @@ impl<'js> Realm<'js> {
     ) -> Result<Self, Halt> {
         let prelude: Function = context.eval(include_str!("prelude.js"))?;
         give_way();
-        let taken: Object = prelude.call((START,))?;
+        let taken: Object = prelude.call((START_MILLIS,))?;
         Ok(Self {
             context: context.clone(),
             deadline: deadline.clone(),

@@ -5,13 +5,13 @@ use std::fmt;
 use crate::job::Value;
 
 /// Characters of a line.
-const LINE: usize = 80;
+const MAX_LINE_CHARS: usize = 80;
 
 /// Objects deeper than this are named only.
-const DEEP: usize = 2;
+const MAX_OBJECT_DEPTH: usize = 2;
 
 /// Levels that may stand on one line.
-const LEVELS: usize = 3;
+const MAX_LINE_DEPTH: usize = 3;
 
 impl fmt::Display for Value {
     /// As a person would write it.
@@ -44,13 +44,13 @@ fn inspect(value: &Value, depth: usize, indent: usize) -> String {
         Value::Symbol(name) => format!("Symbol({name})"),
         Value::Cycle => "[Circular *1]".to_owned(),
         Value::Array(items) if items.is_empty() => "[]".to_owned(),
-        Value::Array(_) if depth > DEEP => "[Array]".to_owned(),
+        Value::Array(_) if depth > MAX_OBJECT_DEPTH => "[Array]".to_owned(),
         Value::Array(items) => {
             let items = items.iter().map(deeper).collect();
             together("", ('[', ']'), items, (value, depth), indent)
         }
         Value::Object(properties) if properties.is_empty() => "{}".to_owned(),
-        Value::Object(_) if depth > DEEP => "[Object]".to_owned(),
+        Value::Object(_) if depth > MAX_OBJECT_DEPTH => "[Object]".to_owned(),
         Value::Object(properties) => {
             let items = properties
                 .iter()
@@ -59,7 +59,7 @@ fn inspect(value: &Value, depth: usize, indent: usize) -> String {
             together("", ('{', '}'), items, (value, depth), indent)
         }
         Value::Map(entries) if entries.is_empty() => "Map(0) {}".to_owned(),
-        Value::Map(_) if depth > DEEP => "[Map]".to_owned(),
+        Value::Map(_) if depth > MAX_OBJECT_DEPTH => "[Map]".to_owned(),
         Value::Map(entries) => {
             let items = entries
                 .iter()
@@ -69,7 +69,7 @@ fn inspect(value: &Value, depth: usize, indent: usize) -> String {
             together(&title, ('{', '}'), items, (value, depth), indent)
         }
         Value::Set(items) if items.is_empty() => "Set(0) {}".to_owned(),
-        Value::Set(_) if depth > DEEP => "[Set]".to_owned(),
+        Value::Set(_) if depth > MAX_OBJECT_DEPTH => "[Set]".to_owned(),
         Value::Set(items) => {
             let title = format!("Set({}) ", items.len());
             let items = items.iter().map(deeper).collect();
@@ -93,8 +93,8 @@ fn together(
         items
     };
     let width: usize = items.iter().map(|item| item.chars().count()).sum();
-    let fits = width + 2 * items.len() + indent + title.len() + 11 <= LINE
-        && levels(value, depth) <= LEVELS
+    let fits = width + 2 * items.len() + indent + title.len() + 11 <= MAX_LINE_CHARS
+        && levels(value, depth) <= MAX_LINE_DEPTH
         && items.iter().all(|item| !item.contains('\n'));
     if fits && items.len() == count {
         return format!("{title}{open} {} {close}", items.join(", "));
@@ -107,7 +107,7 @@ fn together(
 /// Levels of objects that are shown in a value, by the last of the objects in it, as Node
 /// counts them.
 fn levels(value: &Value, depth: usize) -> usize {
-    if depth > DEEP {
+    if depth > MAX_OBJECT_DEPTH {
         return 0;
     }
     let inside = |value: &Value| Some(levels(value, depth + 1)).filter(|levels| *levels > 0);
@@ -141,13 +141,16 @@ fn grouped(items: Vec<String>, indent: usize) -> Vec<String> {
     let total: usize = widths.iter().map(|width| width + 2).sum();
     let count = items.len() as f64;
     let is_short = total as f64 / widest as f64 > 5.0 || widest <= 8;
-    if widest * 3 + indent >= LINE || !is_short || items.iter().any(|item| item.contains('\n')) {
+    if widest * 3 + indent >= MAX_LINE_CHARS
+        || !is_short
+        || items.iter().any(|item| item.contains('\n'))
+    {
         return items;
     }
     let bias = (widest as f64 - total as f64 / count).sqrt();
     let bias = (widest as f64 - 3.0 - bias).max(1.0);
     let columns = ((2.5 * bias * count).sqrt() / bias).round() as usize;
-    let columns = columns.min((LINE - indent) / widest).min(12);
+    let columns = columns.min((MAX_LINE_CHARS - indent) / widest).min(12);
     if columns <= 1 {
         return items;
     }

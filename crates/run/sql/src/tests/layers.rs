@@ -28,7 +28,7 @@ async fn unguarded(sql: &Sql, attempts: &[&str]) {
     };
     for attempts in attempts.chunks(20) {
         stream::iter(attempts)
-            .for_each_concurrent(pool::CONNECTIONS, |attempt| async move {
+            .for_each_concurrent(pool::MAX_CONNECTIONS, |attempt| async move {
                 for order in [Order::Query, Order::Explain, Order::Prepare] {
                     let outcome = sql.engine.run(order, &unchecked(attempt), bounds).await;
                     let busy = |error: &ToolError| error.message.contains("busy");
@@ -184,7 +184,7 @@ async fn all_are_back(sql: &Sql) {
         Engine::MySql(engine) => engine.free_permits(),
         Engine::Sqlite(_) => panic!("no server"),
     };
-    let all = u32::try_from(pool::CONNECTIONS).expect("a few");
+    let all = u32::try_from(pool::MAX_CONNECTIONS).expect("a few");
     drop(free_permits.acquire_many(all).await.expect("free_permits"));
 }
 
@@ -202,7 +202,7 @@ async fn answers_before_it_cleans(server: &databases::Database) {
     };
     assert_eq!(
         engine.free_permits().available_permits(),
-        pool::CONNECTIONS - 1
+        pool::MAX_CONNECTIONS - 1
     );
 }
 

@@ -110,7 +110,7 @@ fn engine(sql: &Sql) -> &sqlite::SqliteEngine {
 /// Waits until every thread is back, which is when every permit is free.
 async fn all_are_back(sql: &Sql) {
     let begin = Instant::now();
-    while engine(sql).free_permits() < pool::CONNECTIONS {
+    while engine(sql).free_permits() < pool::MAX_CONNECTIONS {
         assert!(begin.elapsed() < Duration::from_secs(60), "a thread stays");
         tokio::task::yield_now().await;
     }
@@ -122,7 +122,7 @@ async fn a_statement_that_takes_too_long_stops_and_its_thread_is_back() {
     let error = query(&sql, ENDLESS).await.expect_err("late");
     assert_eq!(error.kind, ToolErrorKind::Timeout);
     if error.message == "The statement took longer than 0.2 seconds and was stopped." {
-        assert_eq!(engine(&sql).free_permits(), pool::CONNECTIONS);
+        assert_eq!(engine(&sql).free_permits(), pool::MAX_CONNECTIONS);
     } else {
         assert_eq!(
             error.message,
@@ -176,7 +176,7 @@ async fn a_call_that_nobody_waits_for_stops_and_its_permit_is_free_when_its_thre
         let outcome = tokio::time::timeout(Duration::from_millis(100), call).await;
         assert!(outcome.is_err());
         // Threads of other tests have the same name, and permits of their own.
-        assert!(threads() + engine(&sql).free_permits() >= pool::CONNECTIONS);
+        assert!(threads() + engine(&sql).free_permits() >= pool::MAX_CONNECTIONS);
     }
     query(&sql, "SELECT 1").await.expect("a row");
     all_are_back(&sql).await;
@@ -196,7 +196,7 @@ async fn while_a_thread_is_not_back_its_permit_is_taken() {
         error.message,
         "The statement took longer than 0.05 seconds and was given up; the database may still work on it."
     );
-    assert_eq!(engine(&sql).free_permits(), pool::CONNECTIONS - 1);
+    assert_eq!(engine(&sql).free_permits(), pool::MAX_CONNECTIONS - 1);
     drop(let_go);
     all_are_back(&sql).await;
 }

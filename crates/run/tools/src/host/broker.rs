@@ -1,8 +1,8 @@
 //! Which worker has which call. No waiting and no clock: what happens is told, and
 //! what follows stands in the workers' outboxes and the callers' channels.
 
-mod leaving;
-mod telling;
+mod drain;
+mod worker_stream;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
-pub(super) use telling::Next;
+pub(super) use worker_stream::Next;
 
 use crate::{Invocation, Output, Progress, ToolError, ToolErrorKind};
 use model::{Code, Failure, SkillId, SkillKey};

@@ -22,9 +22,9 @@ use caller_tokens::SignedCall;
 use model::{Code, Failure, Principal, SkillPattern, printable};
 
 /// How long a worker may take to say who it is.
-const HELLO: Duration = Duration::from_secs(10);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 /// Heartbeats that a worker may miss.
-const MISSED: u32 = 3;
+const MAX_MISSED_HEARTBEATS: u32 = 3;
 /// Calls that a worker may take at once, whatever it says.
 const MAX_CONCURRENCY: u32 = 1024;
 
@@ -71,7 +71,7 @@ impl Host {
         S: Stream<Item = Result<FromWorker, Failure>> + Send + 'static,
     {
         let mut messages = Box::pin(messages);
-        let hello = match tokio::time::timeout(HELLO, messages.next()).await {
+        let hello = match tokio::time::timeout(HELLO_TIMEOUT, messages.next()).await {
             Ok(Some(Ok(FromWorker::Hello(hello)))) => hello,
             Ok(Some(Ok(_other))) => return Err(order("The first message must be `hello`")),
             Ok(Some(Err(unreadable))) => return Err(unreadable),
@@ -79,7 +79,7 @@ impl Host {
             Err(_late) => {
                 return Err(Failure::new(
                     Code::Timeout,
-                    format!("No `hello` came within {} seconds", HELLO.as_secs()),
+                    format!("No `hello` came within {} seconds", HELLO_TIMEOUT.as_secs()),
                 )
                 .suggest("Send `hello` as the first message, at once"));
             }
@@ -168,7 +168,7 @@ impl WorkerReader {
     where
         S: Stream<Item = Result<FromWorker, Failure>> + Send,
     {
-        let silence = self.host.0.heartbeat.saturating_mul(MISSED);
+        let silence = self.host.0.heartbeat.saturating_mul(MAX_MISSED_HEARTBEATS);
         loop {
             match tokio::time::timeout(silence, messages.next()).await {
                 Ok(None) => return Ok(()),

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 
 use super::super::pages::Pages;
-use super::{GONE, OnPage, PAGE_BYTES, PAGES_A_WRITE, Session};
+use super::{MAX_UNWRITTEN_SESSIONS, OnPage, PAGE_BYTES, PAGES_PER_WRITE, Session};
 use model::Digest;
 
 /// A session, and where it is stored.
@@ -107,7 +107,7 @@ impl State {
         {
             self.unwritten.push(key);
             // While nothing can be written, what is gone must not add up.
-            if self.unwritten.len() > 2 * self.sessions.len() + GONE {
+            if self.unwritten.len() > 2 * self.sessions.len() + MAX_UNWRITTEN_SESSIONS {
                 self.unwritten.retain(|key| self.sessions.contains_key(key));
             }
         }
@@ -147,7 +147,7 @@ impl State {
 
     /// Gives up pages that hold too much in vain: what is on no later one differs now.
     pub(super) fn give_up_pages(&mut self) {
-        for _ in 0..PAGES_A_WRITE {
+        for _ in 0..PAGES_PER_WRITE {
             let Some((number, keys)) = self.pages.give_up(self.sessions.len()) else {
                 break;
             };

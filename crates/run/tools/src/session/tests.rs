@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use tempfile::TempDir;
 
 use super::*;
-use crate::pages::IN_VAIN;
+use crate::pages::MAX_ORPHANED_SESSIONS;
 use store::{Options, Packed};
 use testing::Hands;
 
@@ -212,7 +212,7 @@ async fn pages_hold_no_more_than_what_there_is_needs() {
     };
     let sessions = stored().sum::<usize>();
     // What was written last comes on top.
-    let max = 2 * MAX + IN_VAIN + MAX;
+    let max = 2 * MAX + MAX_ORPHANED_SESSIONS + MAX;
     assert!(sessions <= max, "{sessions} sessions on pages");
     let before = world.all();
     let world = world.killed().await;
@@ -220,7 +220,7 @@ async fn pages_hold_no_more_than_what_there_is_needs() {
     world.pass(3_601);
     world.sessions.write().await.expect("written");
     // All of them have ended, and the pages are removed some at a time.
-    for _ in 0..max / PAGES_A_WRITE {
+    for _ in 0..max / PAGES_PER_WRITE {
         world.sessions.write().await.expect("written");
     }
     assert_eq!(world.sessions.len(), 0);
@@ -239,7 +239,7 @@ async fn sessions_that_are_gone_do_not_add_up_while_nothing_is_written() {
     }
     world.check();
     world.sessions.with(|state| {
-        assert!(state.unwritten.len() <= 2 * MAX + GONE);
+        assert!(state.unwritten.len() <= 2 * MAX + MAX_UNWRITTEN_SESSIONS);
     });
     world.sessions.write().await.expect("written");
     let before = world.all();
@@ -368,7 +368,7 @@ async fn what_another_writer_stored_is_not_written_over() {
     let (one, other) = (open(), open());
     let mut ids = Vec::new();
     for sessions in [&one, &other, &other, &one] {
-        for _ in 0..PAGES_A_WRITE {
+        for _ in 0..PAGES_PER_WRITE {
             ids.push(new(sessions));
             sessions.write().await.expect("written");
         }

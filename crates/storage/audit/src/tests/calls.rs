@@ -1,9 +1,9 @@
 //! Records of calls: how each ends, and what of it waits to be written.
 
 use super::*;
-use crate::RECORDS_A_WRITE;
+use crate::RECORDS_PER_WRITE;
 use crate::event::name;
-use crate::waiting::MAX_WAITING;
+use crate::pending_events::MAX_WAITING;
 
 /// As many as are written without anybody who asks for it.
 const MANY: u64 = MAX_WAITING as u64 / 10;
@@ -54,7 +54,7 @@ async fn many_from_a_thread_that_can_write_none_are_written_with_the_next() {
 async fn what_waits_is_written_so_many_records_at_a_time() {
     let world = world(AuditConfig::default());
     let call = world.begin(&token("ci"));
-    push(&call, RECORDS_A_WRITE as u64 + 1);
+    push(&call, RECORDS_PER_WRITE as u64 + 1);
     let before = world.store.commit(some_write(None)).await.expect("written");
     world.audit.write().await.expect("written");
     let after = world.store.commit(some_write(None)).await.expect("written");

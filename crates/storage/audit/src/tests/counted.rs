@@ -1,7 +1,7 @@
 //! What is counted, because it cannot all be recorded.
 
 use super::*;
-use crate::waiting::{MAX_COUNTED, MAX_FAILED, MAX_SUMMARIES, MAX_WAITING, Waiting};
+use crate::pending_events::{MAX_COUNTED, MAX_FAILED, MAX_SUMMARIES, MAX_WAITING, PendingEvents};
 use model::Code;
 
 #[tokio::test]
@@ -186,11 +186,11 @@ async fn after_a_long_silence_refusals_are_counted_for_a_minute_again() {
 
 #[test]
 fn what_was_lost_is_told_once() {
-    let mut waiting = Waiting::default();
+    let mut waiting = PendingEvents::default();
     for _ in 0..MAX_WAITING + 3 {
         waiting.push(Event::new(Timestamp::UNIX_EPOCH, EventKind::Start));
     }
-    let next = |waiting: &Waiting| {
+    let next = |waiting: &PendingEvents| {
         let (records, lost) = waiting.next(2);
         (records.count(), lost)
     };

@@ -1,7 +1,7 @@
 //! Lists of records: filters, pages, and who follows.
 
 use super::*;
-use crate::{Follow, RECORDS_A_WRITE};
+use crate::{Follow, RECORDS_PER_WRITE};
 
 #[tokio::test]
 async fn filters_find_what_they_say_and_pages_lead_on() {
@@ -208,7 +208,7 @@ async fn who_follows_gets_no_more_at_once_than_one_write_has() {
     let world = world(AuditConfig::default());
     append(&world, 300).await;
     let mut follow = world.audit.follow(Filter::default(), 0);
-    let most = RECORDS_A_WRITE as u64;
+    let most = RECORDS_PER_WRITE as u64;
     assert_eq!(next(&mut follow).await, Some((1..=most).collect()));
     assert_eq!(next(&mut follow).await, Some((most + 1..=300).collect()));
     assert_eq!(next(&mut follow).await, None);
@@ -217,7 +217,7 @@ async fn who_follows_gets_no_more_at_once_than_one_write_has() {
 #[tokio::test(start_paused = true)]
 async fn who_follows_is_led_past_any_number_of_others() {
     let world = world(AuditConfig::default());
-    append(&world, 3 * RECORDS_A_WRITE as u64).await;
+    append(&world, 3 * RECORDS_PER_WRITE as u64).await;
     world.call(&token("ci"), None).await;
     let calls = Filter {
         kind: Some(EventKind::Call),

@@ -384,7 +384,7 @@ async fn what_an_author_leaves_to_people_is_in_no_section_and_found_by_name() {
         let id = id.parse().expect("an id");
         world.registry.head(&id).expect("a skill")
     });
-    let task = Task {
+    let task = PromptTask {
         fitting: heads.to_vec(),
         exploration_percent: 50,
     };

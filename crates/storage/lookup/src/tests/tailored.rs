@@ -19,12 +19,12 @@ async fn world_of(count: usize) -> World {
 }
 
 impl World {
-    fn task(&self, slugs: &[&str], exploration_percent: u32) -> Task {
+    fn task(&self, slugs: &[&str], exploration_percent: u32) -> PromptTask {
         let heads = slugs.iter().map(|slug| {
             let id = format!("a/b/{slug}").parse().expect("an id");
             self.registry.head(&id).expect("a skill")
         });
-        Task {
+        PromptTask {
             fitting: heads.collect(),
             exploration_percent,
         }

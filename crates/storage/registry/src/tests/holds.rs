@@ -341,7 +341,7 @@ async fn a_hold_names_what_failed_and_not_what_is_only_worth_a_warning() {
     let mild = finding("a mild thing", trust::Severity::Medium);
     let bad = finding("a bad thing", trust::Severity::Critical);
     let report = trust::Report {
-        rules: trust::RULES,
+        rules: trust::RULES_VERSION,
         verdict: Verdict::Failed,
         findings: vec![mild, bad],
         left_out: 0,

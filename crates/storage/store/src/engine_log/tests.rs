@@ -59,9 +59,9 @@ fn leaf_of(records: &[(&str, &str)]) -> Vec<u8> {
 /// A message that ends where so many bytes are left of the segment, of which `used` are
 /// taken.
 pub(crate) fn filler(segment: u64, used: usize, left: usize) -> Vec<u8> {
-    let empty = message(kind::FREE, segment, 1, &[0; 3000]).len() - 3000;
+    let empty = message(kind::FREE_TAG, segment, 1, &[0; 3000]).len() - 3000;
     let body = SEGMENT_BYTES - left - used - empty;
-    message(kind::FREE, segment, 1, &vec![0; body])
+    message(kind::FREE_TAG, segment, 1, &vec![0; body])
 }
 
 /// A segment of these messages, begun when the log was written up to another one.
@@ -104,21 +104,21 @@ fn records(log: &Log) -> Vec<(String, String)> {
 /// Where the next message of a segment begins.
 pub(crate) fn place(segment: u64, before: &[Vec<u8>]) -> u64 {
     let used: usize = before.iter().map(Vec::len).sum();
-    segment * SEGMENT_BYTES as u64 + (SEGMENT_HEADER + used) as u64
+    segment * SEGMENT_BYTES as u64 + (SEGMENT_HEADER_BYTES + used) as u64
 }
 
 #[test]
 fn a_batch_is_taken_with_its_last_message_and_not_before_it() {
     let page = message(
-        kind::INLINE_NODE,
+        kind::INLINE_NODE_TAG,
         0,
         7,
         &leaf_of(&[("a", "old"), ("b", "old")]),
     );
-    let first = message(kind::INLINE_LINK, 0, 7, &setting(b"a", b"new"));
-    let second = message(kind::INLINE_LINK, 0, 7, &setting(b"b", b"new"));
+    let first = message(kind::INLINE_LINK_TAG, 0, 7, &setting(b"a", b"new"));
+    let second = message(kind::INLINE_LINK_TAG, 0, 7, &setting(b"b", b"new"));
     // A batch says where its last message begins: there the one before it has ended.
-    let batch = |last: u64| message(kind::BATCH, 0, 0, &last.to_le_bytes());
+    let batch = |last: u64| message(kind::BATCH_TAG, 0, 0, &last.to_le_bytes());
     let last = place(0, &[page.clone(), batch(0), first.clone()]);
     let after = |messages: &[&Vec<u8>]| {
         let mut all = vec![page.clone(), batch(last)];
@@ -136,18 +136,18 @@ fn a_batch_is_taken_with_its_last_message_and_not_before_it() {
 #[test]
 fn a_gap_is_what_a_message_would_fit_in_unless_the_log_ends_there() {
     let gaps = |left: usize| {
-        let first = segment(0, 0, &[filler(0, SEGMENT_HEADER, left)]);
-        let log = read(&[first, segment(1, 0, &[message(kind::CAP, 1, 0, &[])])]);
+        let first = segment(0, 0, &[filler(0, SEGMENT_HEADER_BYTES, left)]);
+        let log = read(&[first, segment(1, 0, &[message(kind::CAP_TAG, 1, 0, &[])])]);
         log.gaps
     };
-    assert_eq!([0, 1, LARGEST_HEADER].map(gaps), [0, 0, 0]);
-    assert_eq!(gaps(LARGEST_HEADER + 1), 1);
-    let last = read(&[segment(0, 0, &[filler(0, SEGMENT_HEADER, 1000)])]);
+    assert_eq!([0, 1, MAX_HEADER_BYTES].map(gaps), [0, 0, 0]);
+    assert_eq!(gaps(MAX_HEADER_BYTES + 1), 1);
+    let last = read(&[segment(0, 0, &[filler(0, SEGMENT_HEADER_BYTES, 1000)])]);
     assert_eq!(last.gaps, 0, "it goes on there");
     // What comes behind is no end, but a place that is damaged.
     let (one, other) = (
-        message(kind::FREE, 0, 1, &[]),
-        message(kind::FREE, 0, 2, &[]),
+        message(kind::FREE_TAG, 0, 1, &[]),
+        message(kind::FREE_TAG, 0, 2, &[]),
     );
     let torn = read(&[segment(
         0,
@@ -159,36 +159,41 @@ fn a_gap_is_what_a_message_would_fit_in_unless_the_log_ends_there() {
 
 #[test]
 fn a_segment_ends_at_its_cap_and_a_page_with_what_frees_it() {
-    let page = |value| message(kind::INLINE_NODE, 0, 7, &leaf_of(&[("a", value)]));
+    let page = |value| message(kind::INLINE_NODE_TAG, 0, 7, &leaf_of(&[("a", value)]));
     let all = |messages: &[Vec<u8>]| records(&read(&[segment(0, 0, messages)]));
     let one = |value: &str| vec![("a".to_owned(), value.to_owned())];
-    let cap = message(kind::CAP, 0, 0, &[]);
+    let cap = message(kind::CAP_TAG, 0, 0, &[]);
     assert_eq!(all(&[page("1"), cap, page("2")]), one("1"));
     assert_eq!(all(&[page("1"), page("2")]), one("2"));
-    let free = |page| message(kind::FREE, 0, page, &[]);
+    let free = |page| message(kind::FREE_TAG, 0, page, &[]);
     assert_eq!(all(&[page("1"), free(8)]), one("1"));
     assert_eq!(all(&[page("1"), free(7)]), []);
-    let removal = message(kind::INLINE_LINK, 0, 7, &[&[1][..], &bytes(b"a")].concat());
+    let removal = message(
+        kind::INLINE_LINK_TAG,
+        0,
+        7,
+        &[&[1][..], &bytes(b"a")].concat(),
+    );
     assert_eq!(all(&[page("1"), removal]), []);
-    let added = message(kind::INLINE_LINK, 0, 7, &setting(b"b", b"2"));
+    let added = message(kind::INLINE_LINK_TAG, 0, 7, &setting(b"b", b"2"));
     assert_eq!(all(&[page("1"), added]).len(), 2);
 }
 
 #[test]
 fn a_body_in_a_file_is_read_where_its_checksum_fits_and_counted_where_not() {
     let leaf = leaf_of(&[("a", "large")]);
-    let named = |name: i64| message(kind::BLOB_NODE, 0, 7, &name.to_le_bytes());
+    let named = |name: i64| message(kind::BLOB_NODE_TAG, 0, 7, &name.to_le_bytes());
     let folder = store(&[segment(0, 0, &[named(3)])]);
     let read = || Log::read(folder.path(), |_| ()).expect("a log");
     assert_eq!((read().lost_blobs, records(&read())), (1, vec![]));
-    let body = [&[kind::BLOB_NODE][..], &leaf].concat();
+    let body = [&[kind::BLOB_NODE_TAG][..], &leaf].concat();
     let mut file = [&crc32fast::hash(&body).to_le_bytes()[..], &body].concat();
     fs::write(folder.path().join("blobs/3"), &file).expect("a file");
     assert_eq!(read().lost_blobs, 0);
     assert_eq!(records(&read()), [("a".to_owned(), "large".to_owned())]);
-    let page = message(kind::INLINE_NODE, 0, 7, &leaf_of(&[("a", "small")]));
-    let change = message(kind::BLOB_LINK, 0, 7, &4_i64.to_le_bytes());
-    let body = [&[kind::BLOB_LINK][..], &setting(b"a", b"larger")].concat();
+    let page = message(kind::INLINE_NODE_TAG, 0, 7, &leaf_of(&[("a", "small")]));
+    let change = message(kind::BLOB_LINK_TAG, 0, 7, &4_i64.to_le_bytes());
+    let body = [&[kind::BLOB_LINK_TAG][..], &setting(b"a", b"larger")].concat();
     let link = [&crc32fast::hash(&body).to_le_bytes()[..], &body].concat();
     let changed = store(&[segment(0, 0, &[page, change])]);
     fs::write(changed.path().join("blobs/4"), link).expect("a file");

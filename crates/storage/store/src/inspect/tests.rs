@@ -65,7 +65,7 @@ async fn a_directory_that_is_refused_is_left_as_the_damage_left_it() {
     let since: BTreeMap<u64, usize> = (0..whole.len())
         .step_by(SEGMENT_BYTES)
         .filter_map(|offset| Some((engine_log::header(&whole[offset..])?.number, offset)))
-        .filter(|(number, _)| *number > snapshot / SEGMENT)
+        .filter(|(number, _)| *number > snapshot / SEGMENT_LENGTH)
         .collect();
     let mut since: Vec<usize> = since.into_values().collect();
     since.pop();
@@ -201,23 +201,24 @@ async fn a_store_that_was_written_anew_has_to_be_whole_to_its_end() {
 fn commit(segment: u64, revision: Revision) -> Vec<u8> {
     let key = log::revision_key();
     let value = record::seal(key, revision, &revision.to_be_bytes());
-    message(kind::INLINE_LINK, segment, 7, &setting(key, &value))
+    message(kind::INLINE_LINK_TAG, segment, 7, &setting(key, &value))
 }
 
 fn batch(segment: u64, last: u64) -> Vec<u8> {
-    message(kind::BATCH, segment, 0, &last.to_le_bytes())
+    message(kind::BATCH_TAG, segment, 0, &last.to_le_bytes())
 }
 
 /// How far a log is whole that is read from a segment on, up to a place, or to a write.
 fn seen(segments: &[Vec<u8>], first: u64, goal: u64, acknowledged: Option<Revision>) -> LogState {
     let store = log_of(segments);
-    let walk = LogWalk::open(store.path(), first * SEGMENT, goal, acknowledged).expect("a log");
+    let walk =
+        LogWalk::open(store.path(), first * SEGMENT_LENGTH, goal, acknowledged).expect("a log");
     walk.run().expect("what is there")
 }
 
 #[test]
 fn a_write_is_there_with_the_last_message_of_its_batch_and_not_before_it() {
-    let other = message(kind::FREE, 0, 9, &[]);
+    let other = message(kind::FREE_TAG, 0, 9, &[]);
     let before = [commit(0, 4), batch(0, 0), commit(0, 5)];
     let last = place(0, &before);
     let begun = [commit(0, 4), batch(0, last), commit(0, 5)];
@@ -229,7 +230,7 @@ fn a_write_is_there_with_the_last_message_of_its_batch_and_not_before_it() {
 
 #[test]
 fn a_log_is_whole_that_ends_where_it_has_to_and_cut_one_byte_before() {
-    let messages = [commit(0, 4), message(kind::FREE, 0, 9, &[])];
+    let messages = [commit(0, 4), message(kind::FREE_TAG, 0, 9, &[])];
     let end = place(0, &messages);
     let seen = |goal: u64, write| seen(&[segment(0, 0, &messages)], 0, goal, write);
     assert_eq!(seen(end, None), LogState::Whole);
@@ -243,18 +244,18 @@ fn a_log_is_whole_that_ends_where_it_has_to_and_cut_one_byte_before() {
 fn a_segment_goes_on_for_as_long_as_a_message_fits() {
     let rest = |left: usize| {
         let first = [commit(0, 4)];
-        let used = SEGMENT_HEADER + first[0].len();
+        let used = SEGMENT_HEADER_BYTES + first[0].len();
         let first = [&first[..], &[filler(0, used, left)]].concat();
         let segments = [segment(0, 0, &first), segment(1, 0, &[commit(1, 5)])];
         seen(&segments, 0, 0, Some(5))
     };
-    assert_eq!(rest(LARGEST_HEADER - 1), LogState::Whole);
-    assert_eq!(rest(LARGEST_HEADER), LogState::Cut(Some(4)));
+    assert_eq!(rest(MAX_HEADER_BYTES - 1), LogState::Whole);
+    assert_eq!(rest(MAX_HEADER_BYTES), LogState::Cut(Some(4)));
 }
 
 #[test]
 fn a_segment_may_be_missing_below_the_place_that_was_written_when_the_last_was_begun() {
-    let cap = |number| message(kind::CAP, number, 0, &[]);
+    let cap = |number| message(kind::CAP_TAG, number, 0, &[]);
     let first = segment(0, 0, &[commit(0, 4), cap(0)]);
     let last = |stable| segment(2, stable, &[commit(2, 6)]);
     let log = |stable| [first.clone(), last(stable)];
@@ -263,7 +264,7 @@ fn a_segment_may_be_missing_below_the_place_that_was_written_when_the_last_was_b
     assert_eq!(seen(&log(2)), LogState::Whole);
     // It is there, but for its header.
     let mut headless = segment(1, 0, &[commit(1, 5), cap(1)]);
-    headless[..SEGMENT_HEADER].fill(0);
+    headless[..SEGMENT_HEADER_BYTES].fill(0);
     let all = [first.clone(), headless, last(2)];
     assert_eq!(seen(&all), LogState::Cut(Some(4)));
     let from_it = super::tests::seen(&all, 1, 0, Some(6));
@@ -272,7 +273,7 @@ fn a_segment_may_be_missing_below_the_place_that_was_written_when_the_last_was_b
 
 #[test]
 fn a_segment_that_was_begun_anew_is_passed_where_later_ones_rest_on_it_no_more() {
-    let later = message(kind::FREE, 3, 9, &[]);
+    let later = message(kind::FREE_TAG, 3, 9, &[]);
     let reused = |end: &Vec<u8>| segment(0, 0, &[commit(0, 4), end.clone()]);
     let last = |stable| segment(1, stable, &[commit(1, 5)]);
     let seen = |end, stable| seen(&[reused(end), last(stable)], 0, 0, Some(5));
@@ -285,19 +286,19 @@ fn a_segment_that_was_begun_anew_is_passed_where_later_ones_rest_on_it_no_more()
     let mut torn = later.clone();
     torn[0] ^= 1;
     assert_eq!(seen(&torn, 1), LogState::Cut(Some(4)), "nothing is there");
-    let own = [torn.clone(), message(kind::FREE, 0, 9, &[])].concat();
+    let own = [torn.clone(), message(kind::FREE_TAG, 0, 9, &[])].concat();
     assert_eq!(seen(&own, 1), LogState::Cut(Some(4)), "it goes on itself");
 }
 
 #[test]
 fn the_last_write_may_lie_before_the_snapshot_where_nothing_follows_it() {
     let (cap, free) = (
-        message(kind::CAP, 0, 0, &[]),
-        message(kind::FREE, 1, 9, &[]),
+        message(kind::CAP_TAG, 0, 0, &[]),
+        message(kind::FREE_TAG, 1, 9, &[]),
     );
     let before = segment(0, 0, &[commit(0, 4), cap]);
     let after = |messages: &[Vec<u8>]| [before.clone(), segment(1, 1, messages)];
-    let goal = SEGMENT + SEGMENT_HEADER as u64;
+    let goal = SEGMENT_LENGTH + SEGMENT_HEADER_BYTES as u64;
     let seen = |segments: &[Vec<u8>], write| seen(segments, 1, goal, Some(write));
     assert_eq!(
         seen(&after(std::slice::from_ref(&free)), 4),
@@ -320,7 +321,7 @@ fn the_last_write_may_lie_before_the_snapshot_where_nothing_follows_it() {
 
 #[test]
 fn a_log_without_the_write_that_was_acknowledged_is_cut_also_where_nothing_follows() {
-    let free = [message(kind::FREE, 0, 1, &[])];
+    let free = [message(kind::FREE_TAG, 0, 1, &[])];
     let log = log_of(&[segment(0, 0, &free)]);
     let look = |acknowledged| look_at_all(log.path(), acknowledged).expect("a log");
     assert_eq!(look(Some(3)), LogState::Cut(None));
@@ -329,12 +330,12 @@ fn a_log_without_the_write_that_was_acknowledged_is_cut_also_where_nothing_follo
 
 #[test]
 fn a_segment_that_is_full_is_read_up_to_the_next_one() {
-    let full = [message(kind::CAP, 2, 0, &[])];
+    let full = [message(kind::CAP_TAG, 2, 0, &[])];
     let log = log_of(&[segment(2, 1, &full)]);
     let look = |goal| {
-        let walk = LogWalk::open(log.path(), 2 * SEGMENT, goal, None).expect("a log");
+        let walk = LogWalk::open(log.path(), 2 * SEGMENT_LENGTH, goal, None).expect("a log");
         walk.run().expect("a log")
     };
-    assert_eq!(look(3 * SEGMENT), LogState::Whole);
-    assert_eq!(look(3 * SEGMENT + 1), LogState::Cut(None));
+    assert_eq!(look(3 * SEGMENT_LENGTH), LogState::Whole);
+    assert_eq!(look(3 * SEGMENT_LENGTH + 1), LogState::Cut(None));
 }

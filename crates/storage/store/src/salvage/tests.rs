@@ -260,10 +260,15 @@ fn of_two_copies_of_a_record_the_one_of_the_later_commit_is_saved() {
     );
     let moved = leaf(&late, b"", 0, &[(&late, &of(&late, 5))]);
     let messages = [
-        message(kind::INLINE_NODE, 0, 7, &all),
-        message(kind::INLINE_NODE, 0, 8, &moved),
+        message(kind::INLINE_NODE_TAG, 0, 7, &all),
+        message(kind::INLINE_NODE_TAG, 0, 8, &moved),
         // So the old page has the later change.
-        message(kind::INLINE_LINK, 0, 7, &setting(&early, &of(&early, 6))),
+        message(
+            kind::INLINE_LINK_TAG,
+            0,
+            7,
+            &setting(&early, &of(&early, 6)),
+        ),
     ];
     let log = engine_log::tests::store(&[segment(0, 0, &messages)]);
     let log = Log::read(log.path(), |_| ()).expect("a log");

@@ -207,7 +207,7 @@ fn rules_of_folders() {
         &["exercise-number-duplicate exercises/1-add-three:0"],
     );
     let many = change(&|f| {
-        for number in 0..=limits::EXERCISES {
+        for number in 0..=limits::MAX_EXERCISES {
             f.insert(format!("exercises/{number}-abc/EXERCISE.md"), Bytes::new());
         }
     });
@@ -219,7 +219,7 @@ fn rules_of_folders() {
         ],
     );
     let many = change(&|f| {
-        for number in 0..limits::FILES {
+        for number in 0..limits::MAX_FILES {
             f.insert(format!("exercises/01-add-two/z{number}"), Bytes::new());
         }
     });
@@ -371,8 +371,11 @@ const EXERCISE_RULES: &[(&str, &str, &str)] = &[
 
 #[test]
 fn rules_of_exercises() {
-    let long = "x".repeat(limits::NAME + 1);
-    let many = format!("hints: [{}]", vec!["more"; limits::HINTS + 1].join(", "));
+    let long = "x".repeat(limits::MAX_NAME_CHARS + 1);
+    let many = format!(
+        "hints: [{}]",
+        vec!["more"; limits::MAX_HINTS + 1].join(", ")
+    );
     let more = [
         (
             "Add two numbers",

@@ -156,7 +156,8 @@ fn rules_of_every_kind_of_validation() {
     let tests = "type: test, language: javascript-tests";
     let sql = "type: test, language: sql";
     let skill = "type: test, language: skill";
-    let many = vec!["{ input: '1', expected: 1, description: d }"; limits::CASES + 1].join(", ");
+    let many =
+        vec!["{ input: '1', expected: 1, description: d }"; limits::MAX_CASES + 1].join(", ");
     for (validation, rule) in [
         ("validation: 3\n".to_owned(), "exercise-validation-invalid"),
         (String::new(), "exercise-validation-missing"),

@@ -34,9 +34,9 @@ fn where_more_is_written_than_can_be_brought_over_all_stays_as_it_is() {
         },
     );
     assert!(matches!(done, Err(StoreError::Busy)), "{done:?}");
-    assert_eq!(rounds.load(Ordering::SeqCst), ROUNDS);
+    assert_eq!(rounds.load(Ordering::SeqCst), MAX_ROUNDS);
     assert!(!has_new_folder(&directory));
-    assert_eq!(note(&store, "n0"), Some((ROUNDS - 1).to_string()));
+    assert_eq!(note(&store, "n0"), Some((MAX_ROUNDS - 1).to_string()));
     let done = compacted(&store, |_| false, |_| ());
     assert!(done.expect("with nothing in its way").replaced);
     let expected = everything(&store);

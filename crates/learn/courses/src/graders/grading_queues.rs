@@ -14,13 +14,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 /// Solutions of a learner that are graded or wait.
-const OF_A_LEARNER: usize = 32;
+const MAX_SOLUTIONS_PER_LEARNER: usize = 32;
 /// Solutions of all learners that are graded or wait.
-const OF_ALL: usize = 512;
+const MAX_SOLUTIONS: usize = 512;
 /// How long a solution waits at most: the rest of a call's time is for grading it.
-const PATIENCE: Duration = Duration::from_secs(10);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 /// When there may be less to do.
-const COME_BACK: Duration = Duration::from_secs(5);
+const RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// There is more to grade than is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -37,20 +37,20 @@ impl Busy {
     /// When to try again.
     #[must_use]
     pub fn retry_after(self) -> Duration {
-        COME_BACK
+        RETRY_DELAY
     }
 }
 
 /// Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Turns {
+pub(super) struct GradingQueues {
     processors: Arc<Semaphore>,
     queues: Arc<Mutex<Queues>>,
 }
 
-impl fmt::Debug for Turns {
+impl fmt::Debug for GradingQueues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turns").finish_non_exhaustive()
+        f.debug_struct("GradingQueues").finish_non_exhaustive()
     }
 }
 
@@ -72,22 +72,22 @@ pub struct Turn {
     // In this order: who waits for the learner's turn has a place, and finds the queue.
     _processor: Option<OwnedSemaphorePermit>,
     _own: OwnedSemaphorePermit,
-    _place: Place,
+    _place: QueueSlot,
 }
 
 /// A place in a learner's queue.
-struct Place {
+struct QueueSlot {
     queues: Arc<Mutex<Queues>>,
     learner: String,
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for QueueSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").finish_non_exhaustive()
+        f.debug_struct("QueueSlot").finish_non_exhaustive()
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         queues.all -= 1;
@@ -100,7 +100,7 @@ impl Drop for Place {
     }
 }
 
-impl Turns {
+impl GradingQueues {
     pub(super) fn new(processors: usize) -> Self {
         Self {
             processors: Arc::new(Semaphore::new(processors)),
@@ -116,7 +116,7 @@ impl Turns {
     /// A learner's turn, with a processor where one is needed.
     pub(super) async fn of(&self, learner: &str, is_computed: bool) -> Result<Turn, Busy> {
         let (place, turn) = self.place(learner)?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + QUEUE_TIMEOUT;
         // The learner's own turn first, then a processor: who waits for themselves holds none
         // that others could use.
         let own = timeout_at(until, turn.acquire_owned()).await;
@@ -134,10 +134,10 @@ impl Turns {
         })
     }
 
-    fn place(&self, learner: &str) -> Result<(Place, Arc<Semaphore>), Busy> {
+    fn place(&self, learner: &str) -> Result<(QueueSlot, Arc<Semaphore>), Busy> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let queues = &mut *queues;
-        if queues.all >= OF_ALL {
+        if queues.all >= MAX_SOLUTIONS {
             return Err(Busy::Server);
         }
         let fresh = || Queue {
@@ -146,12 +146,12 @@ impl Turns {
         };
         let queue = queues.of_learners.entry(learner.to_owned());
         let queue = queue.or_insert_with(fresh);
-        if queue.places >= OF_A_LEARNER {
+        if queue.places >= MAX_SOLUTIONS_PER_LEARNER {
             return Err(Busy::Learner);
         }
         queue.places += 1;
         queues.all += 1;
-        let place = Place {
+        let place = QueueSlot {
             queues: Arc::clone(&self.queues),
             learner: learner.to_owned(),
         };
@@ -169,7 +169,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_learner_with_much_to_grade_waits_for_themselves_and_no_one_else_does() {
-        let turns = Turns::new(2);
+        let turns = GradingQueues::new(2);
         let first = turns.of("ann", true).await.expect("a turn");
         let mut second = pin!(turns.of("ann", true));
         assert!(poll!(&mut second).is_pending(), "one at a time");
@@ -182,7 +182,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn learners_have_processors_in_the_order_in_which_they_came() {
-        let turns = Turns::new(1);
+        let turns = GradingQueues::new(1);
         let first = turns.of("ann", true).await.expect("a turn");
         let mut again = pin!(turns.of("ann", true));
         assert!(poll!(&mut again).is_pending());
@@ -197,9 +197,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_over_the_bound_is_refused_at_once() {
-        let turns = Turns::new(1);
+        let turns = GradingQueues::new(1);
         let running = turns.of("ann", true).await.expect("a turn");
-        let mut waiting: Vec<_> = (1..OF_A_LEARNER)
+        let mut waiting: Vec<_> = (1..MAX_SOLUTIONS_PER_LEARNER)
             .map(|_| Box::pin(turns.of("ann", true)))
             .collect();
         for one in &mut waiting {
@@ -212,7 +212,7 @@ mod tests {
         waiting.pop();
         let mut next = pin!(turns.of("ann", true));
         assert!(poll!(&mut next).is_pending());
-        let names: Vec<_> = (0..=OF_ALL)
+        let names: Vec<_> = (0..=MAX_SOLUTIONS)
             .map(|number| format!("learner {number}"))
             .collect();
         let mut others = Vec::new();
@@ -223,18 +223,18 @@ mod tests {
                 std::task::Poll::Ready(turn) => assert_eq!(turn.err(), Some(Busy::Server)),
             }
         }
-        assert_eq!(others.len(), OF_ALL - OF_A_LEARNER);
+        assert_eq!(others.len(), MAX_SOLUTIONS - MAX_SOLUTIONS_PER_LEARNER);
         drop(running);
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_for_longer_than_a_call_has_time() {
-        let turns = Turns::new(1);
+        let turns = GradingQueues::new(1);
         let _running = turns.of("ann", true).await.expect("a turn");
         let before = Instant::now();
         assert_eq!(turns.of("bob", true).await.err(), Some(Busy::Server));
         assert_eq!(turns.of("ann", true).await.err(), Some(Busy::Learner));
-        assert_eq!(before.elapsed(), 2 * PATIENCE);
+        assert_eq!(before.elapsed(), 2 * QUEUE_TIMEOUT);
         // What a person or a worker grades needs no processor.
         turns.of("bob", false).await.expect("a turn");
     }

@@ -2,7 +2,7 @@
 
 /// Why it cannot be told, as a clause that follows a comma.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Doubt {
+pub enum Uncertainty {
     /// Names of tools differ in case alone.
     #[error("since some hosts take `{pattern}` and `{tool}` for the same tool")]
     ToolCase {
@@ -62,9 +62,9 @@ pub enum Doubt {
 }
 
 /// Characters of a caller's text that a sentence repeats.
-const SHOWN: usize = 60;
+const MAX_SHOWN_CHARS: usize = 60;
 
 /// A caller's text, short and on one line.
 pub(super) fn shown(text: &str) -> Box<str> {
-    model::shown(text, SHOWN).into()
+    model::shown(text, MAX_SHOWN_CHARS).into()
 }

@@ -15,15 +15,15 @@ use registry::{Catalog, Head};
 /// Characters of a description where not all skills fit.
 const CHARS: usize = 160;
 /// Skills whose use is looked up, at most.
-const LOOKED_UP: usize = 200;
+const MAX_LOOKUPS: usize = 200;
 /// Names of what was left out that are told.
-const NEXT: usize = 20;
+const MAX_OMITTED_NAMES: usize = 20;
 /// The share of whoever names none, in percent.
 pub const EXPLORATION_PERCENT: u32 = 10;
 
 /// What a section is made for.
 #[derive(Debug, Clone, Default)]
-pub struct Task {
+pub struct PromptTask {
     /// The skills that fit, best first.
     pub fitting: Vec<Arc<Head>>,
     /// Share of the room for skills that nobody has used, in percent.
@@ -35,7 +35,11 @@ impl Lookup {
     ///
     /// # Errors
     /// Counts of use cannot be read.
-    pub fn prompt_for(&self, task: &Task, max_tokens: u32) -> Result<Prompt, registry::Error> {
+    pub fn prompt_for(
+        &self,
+        task: &PromptTask,
+        max_tokens: u32,
+    ) -> Result<Prompt, registry::Error> {
         let budget = budget(max_tokens);
         let catalog = self.registry.catalog();
         let fitting: Vec<&Arc<Head>> = task
@@ -61,7 +65,7 @@ impl Lookup {
         let others = catalog.in_turn();
         let others = others.filter(|head| head.is_offered() && !known.contains(&head.id.key()));
         let candidates = fitting.iter().copied().chain(others);
-        let untried = self.untried(candidates, fitting.len().min(LOOKED_UP), share / 40 + 1)?;
+        let untried = self.untried(candidates, fitting.len().min(MAX_LOOKUPS), share / 40 + 1)?;
         let mut fitting = fitting.into_iter().peekable();
         while let Some(head) = fitting.next_if(|head| section.takes(head, share)) {
             section.add(head);
@@ -79,7 +83,7 @@ impl Lookup {
         }
         let next: Vec<String> = fitting
             .filter(|head| !section.has(head))
-            .take(NEXT)
+            .take(MAX_OMITTED_NAMES)
             .map(|head| catalog.short_name(head).to_owned())
             .collect();
         Ok(section.finish(explored, next))
@@ -95,7 +99,7 @@ impl Lookup {
     ) -> Result<Vec<Arc<Head>>, registry::Error> {
         let mut found = Vec::new();
         // The best few are listed in any case.
-        for head in ordered.skip(best / 4).take(LOOKED_UP) {
+        for head in ordered.skip(best / 4).take(MAX_LOOKUPS) {
             if found.len() >= max {
                 break;
             }

@@ -4,7 +4,7 @@
 use super::text::{Before, Word, begins_use, pieces, stem, words};
 
 /// Words of a phrase that are looked at.
-const WORDS: usize = 8;
+const MAX_PHRASE_WORDS: usize = 8;
 /// Words that a phrase of a description has at least: one alone says too little.
 const MIN_WORDS: usize = 2;
 
@@ -163,7 +163,7 @@ impl Phrase {
     }
 
     fn of(text: String, words: &[&Word]) -> Option<Self> {
-        let first = words.iter().take(WORDS);
+        let first = words.iter().take(MAX_PHRASE_WORDS);
         let mut stems: Vec<String> = first.map(|word| stem(&word.text).to_owned()).collect();
         stems.sort_unstable();
         stems.dedup();

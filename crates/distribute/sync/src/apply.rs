@@ -9,10 +9,10 @@ use std::sync::Arc;
 use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::one::{Fault, OneSync, aside, ends};
 use super::plan::{Plan, plan};
-use super::publish::{Effect, Read, words};
+use super::publish::{Effect, ReadSkill, words};
 use super::record::{ItemRecord, STATES, Skipped, State};
+use super::source_sync::{Fault, SourceSync, aside, ends};
 use super::{Kind, Phase, SourceResult, items, namespace, withdraw};
 use executor::Kind as WorkKind;
 use model::{Digest, Principal, Severity, SkillId, SkillKey};
@@ -21,13 +21,13 @@ use sources::Item;
 use store::Batch;
 
 /// Skills whose files are read ahead, each 16 MiB at most.
-const READ_AHEAD: usize = 8;
+const READ_AHEAD_CONCURRENCY: usize = 8;
 /// Skills that are published at once.
-const PUBLISHING: usize = 32;
+const PUBLISH_CONCURRENCY: usize = 32;
 /// Skills of a source that cannot be read before the rest is left for later.
 const MAX_UNREADABLE: usize = 20;
 /// Records that one batch writes.
-const BATCH: usize = 256;
+const RECORDS_PER_BATCH: usize = 256;
 
 /// The item that a skill of this source is.
 struct Owner {
@@ -36,8 +36,8 @@ struct Owner {
 }
 
 /// What is to become of an item.
-enum Chosen {
-    Publish(SkillId, Read),
+enum Decision {
+    Publish(SkillId, ReadSkill),
     Skip(Skipped),
     /// The same, and what is here of it goes on serving.
     Stay(Skipped),
@@ -94,13 +94,13 @@ impl Taking {
     }
 }
 
-impl OneSync<'_> {
+impl SourceSync<'_> {
     pub(crate) fn caller(&self) -> Caller {
         Caller::new(Principal::source(&self.source.id))
     }
 
     /// Has the registry hold what the source has. Answers how many skills are its own.
-    pub(crate) async fn take_in(
+    pub(crate) async fn apply(
         &self,
         listing: Vec<Item>,
         known: HashMap<String, ItemRecord>,
@@ -161,7 +161,7 @@ impl OneSync<'_> {
             })
             // In order, so that which of two skills has an id does not depend on which was
             // read sooner.
-            .buffered(READ_AHEAD);
+            .buffered(READ_AHEAD_CONCURRENCY);
         let mut publishing = FuturesUnordered::new();
         let (mut more, mut failed) = (true, None);
         loop {
@@ -173,7 +173,7 @@ impl OneSync<'_> {
                     }
                     continue;
                 }
-                next = reading.next(), if more && publishing.len() < PUBLISHING => next,
+                next = reading.next(), if more && publishing.len() < PUBLISH_CONCURRENCY => next,
                 else => break,
             };
             let Some((item, read)) = next else {
@@ -185,12 +185,12 @@ impl OneSync<'_> {
                 Ok(chosen) => publishing.push(async move {
                     let old = old.as_ref();
                     match chosen {
-                        Chosen::Publish(id, read) => {
+                        Decision::Publish(id, read) => {
                             self.publish(item, id, read, old, revision, break_in_history)
                                 .await
                         }
-                        Chosen::Skip(skipped) => self.skip(item, skipped, None, old).await,
-                        Chosen::Stay(skipped) => self.skip(item, skipped, old, old).await,
+                        Decision::Skip(skipped) => self.skip(item, skipped, None, old).await,
+                        Decision::Stay(skipped) => self.skip(item, skipped, old, old).await,
                     }
                 }),
                 // What was read before is published all the same.
@@ -204,10 +204,10 @@ impl OneSync<'_> {
     fn choose(
         &self,
         item: &Item,
-        read: Result<Result<Read, Skipped>, Fault>,
+        read: Result<Result<ReadSkill, Skipped>, Fault>,
         old: Option<&ItemRecord>,
         taking: &mut Taking,
-    ) -> Result<Chosen, Fault> {
+    ) -> Result<Decision, Fault> {
         let skill = old.and_then(|old| old.skill.as_ref());
         if let Some(skill) = skill
             && taking.owns(&skill.key(), &item.path)
@@ -219,8 +219,8 @@ impl OneSync<'_> {
             Ok(Ok(read)) => {
                 let id = self.decide(item, &read, taking);
                 return Ok(match id {
-                    Ok(id) => Chosen::Publish(id, read),
-                    Err(skipped) => Chosen::Skip(skipped),
+                    Ok(id) => Decision::Publish(id, read),
+                    Err(skipped) => Decision::Skip(skipped),
                 });
             }
             Ok(Err(skipped)) => skipped,
@@ -237,7 +237,7 @@ impl OneSync<'_> {
                 digest: old.digest,
             });
         }
-        Ok(Chosen::Stay(skipped))
+        Ok(Decision::Stay(skipped))
     }
 
     /// Takes skills from items that lost their ids to one that goes before them.
@@ -281,7 +281,7 @@ impl OneSync<'_> {
                 record.item = item;
                 items::put(&mut batch, &self.source.id, &record);
                 writes += 1;
-                if writes % BATCH == 0 {
+                if writes % RECORDS_PER_BATCH == 0 {
                     self.engine
                         .0
                         .store
@@ -291,14 +291,14 @@ impl OneSync<'_> {
             }
             kept.insert(record.item.path.clone(), record);
         }
-        if writes % BATCH != 0 {
+        if writes % RECORDS_PER_BATCH != 0 {
             self.engine.0.store.commit(batch).await?;
         }
         Ok(())
     }
 
     /// Reads the files of an item.
-    async fn read(&self, item: &Item) -> Result<Result<Read, Skipped>, Fault> {
+    async fn read(&self, item: &Item) -> Result<Result<ReadSkill, Skipped>, Fault> {
         let files = match self.patiently(|| self.fetch.read(item, &self.work)).await {
             Ok(files) => files,
             // Nothing that is tried again changes that.
@@ -339,7 +339,7 @@ impl OneSync<'_> {
             .iter()
             .find(|problem| problem.severity == Severity::Error);
         match (&candidate.id, refused) {
-            (Some(id), None) => Ok(Ok(Read {
+            (Some(id), None) => Ok(Ok(ReadSkill {
                 slug: id.slug().to_owned(),
                 digest: candidate.digest,
                 version: files.version,
@@ -353,12 +353,12 @@ impl OneSync<'_> {
     }
 
     /// The id that an item gets, unless it is another's.
-    fn decide(&self, item: &Item, read: &Read, taking: &mut Taking) -> Result<SkillId, Skipped> {
+    fn decide(&self, item: &Item, read: &ReadSkill, all: &mut Taking) -> Result<SkillId, Skipped> {
         let id = namespace::id(self.source, item, &read.slug)
             .map_err(|error| Skipped::Bytes(error.to_string()))?;
         let key = id.key();
-        if let Some(other) = taking.claims.get(&key) {
-            let at = |path: &String| taking.order.get(path).copied();
+        if let Some(other) = all.claims.get(&key) {
+            let at = |path: &String| all.order.get(path).copied();
             // What is no longer listed gives its id up.
             if at(&other.path).is_some_and(|other| Some(other) < at(&item.path)) {
                 let Owner { path, digest } = other;
@@ -373,8 +373,7 @@ impl OneSync<'_> {
         }
         let inner = &self.engine.0;
         let claim = items::claim(&inner.store, &key);
-        let claim = claim.map_err(|error| Skipped::State(error.to_string()))?;
-        match claim {
+        match claim.map_err(|error| Skipped::State(error.to_string()))? {
             Some(claim)
                 if claim.source != self.source.id && self.engine.source(&claim.source).is_ok() =>
             {
@@ -394,7 +393,7 @@ impl OneSync<'_> {
             path: item.path.clone(),
             digest: Some(read.digest),
         };
-        taking.claims.insert(key, owner);
+        all.claims.insert(key, owner);
         Ok(id)
     }
 

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::kept::{keep, kept};
-use super::super::{Error, aside};
+use super::super::place_cache::{read_cache, write_cache};
+use super::super::{Error, run_blocking};
 use model::Digest;
 
 /// Bytes of a mark that has its repositories in itself.
@@ -22,7 +22,7 @@ pub(super) type Repositories = BTreeMap<String, (u64, u64)>;
 
 /// Where a look stands.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Mark {
+pub(super) struct ListingMark {
     /// Of the listing.
     pub(super) digest: String,
     #[serde(default)]
@@ -42,7 +42,7 @@ fn name(digest: &str) -> String {
     format!("{FILE}{digest}.json")
 }
 
-impl Mark {
+impl ListingMark {
     /// None: it is one of another kind of place.
     pub(super) fn read(mark: &str) -> Option<Self> {
         serde_json::from_str(mark).ok()
@@ -54,7 +54,7 @@ impl Mark {
             return Some(self.repositories.clone());
         };
         let known: Digest = format!("sha256:{known}").parse().ok()?;
-        let repositories: Repositories = kept(folder, &name(&known.hex())).await?;
+        let repositories: Repositories = read_cache(folder, &name(&known.hex())).await?;
         (digest(&repositories) == known.hex()).then_some(repositories)
     }
 
@@ -78,7 +78,7 @@ impl Mark {
         let repositories = std::mem::take(&mut mark.repositories);
         let file = digest(&repositories);
         let now = name(&file);
-        keep(folder, &now, repositories).await?;
+        write_cache(folder, &now, repositories).await?;
         mark.file = Some(file);
         // Which listing was taken last is known by the mark that a look is made with: that one
         // and the new one are needed, and with no mark it may be any.
@@ -87,7 +87,7 @@ impl Mark {
             None => (None, MAX_FILES),
         };
         let (folder, needed) = (folder.to_owned(), [Some(now), needed]);
-        aside(move || {
+        run_blocking(move || {
             forget(&folder, &needed, others);
             Ok(())
         })

@@ -21,7 +21,7 @@ const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
 /// Refusals that are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Counted {
+struct RefusalKey {
     principal: String,
     face: String,
     address: Option<IpAddr>,
@@ -31,11 +31,11 @@ struct Counted {
 
 /// What waits.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting {
+pub(crate) struct PendingEvents {
     records: VecDeque<Event>,
     /// Records for which there was no place.
     lost: u64,
-    counts: HashMap<Counted, u64>,
+    counts: HashMap<RefusalKey, u64>,
     /// Beyond what is counted apart.
     others: u64,
     /// When the counts become records; none: there are none.
@@ -47,7 +47,7 @@ pub(crate) struct Waiting {
     failed_since: Option<Timestamp>,
 }
 
-impl Waiting {
+impl PendingEvents {
     pub(crate) fn push(&mut self, event: Event) {
         if self.records.len() < MAX_WAITING {
             self.records.push_back(event);
@@ -69,7 +69,7 @@ impl Waiting {
             return;
         }
         let now = event.at;
-        let counted = Counted {
+        let counted = RefusalKey {
             principal: event.principal,
             face: event.face,
             address: event.address,

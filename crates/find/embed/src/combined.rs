@@ -15,7 +15,7 @@ use model::Digest;
 
 /// Two embedders.
 #[derive(Debug)]
-pub struct Both {
+pub struct CombinedEmbedder {
     first: Arc<dyn Embedder>,
     second: Arc<dyn Embedder>,
     /// What each part is scaled by.
@@ -27,9 +27,9 @@ pub struct Both {
 /// A weight is none.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("the first embedder's share is {0}: give more than 0 and less than 1")]
-pub struct BothError(pub f32);
+pub struct CombinedEmbedderError(pub f32);
 
-impl Both {
+impl CombinedEmbedder {
     /// Joins two embedders. The share, between 0 and 1, is that of the first one's
     /// similarity in the sum: `w²`.
     ///
@@ -39,9 +39,9 @@ impl Both {
         first: Arc<dyn Embedder>,
         second: Arc<dyn Embedder>,
         share: f32,
-    ) -> Result<Self, BothError> {
+    ) -> Result<Self, CombinedEmbedderError> {
         if !(share > 0.0 && share < 1.0) {
-            return Err(BothError(share));
+            return Err(CombinedEmbedderError(share));
         }
         let mut made_of = b"both\n".to_vec();
         made_of.extend_from_slice(first.digest().as_bytes());
@@ -71,7 +71,7 @@ impl Both {
     }
 }
 
-impl Embedder for Both {
+impl Embedder for CombinedEmbedder {
     fn name(&self) -> &str {
         &self.name
     }
@@ -164,8 +164,8 @@ mod tests {
         Arc::new(Known("sense of it", known))
     }
 
-    fn both(share: f32) -> Both {
-        Both::new(words(), sense(), share).expect("a share")
+    fn both(share: f32) -> CombinedEmbedder {
+        CombinedEmbedder::new(words(), sense(), share).expect("a share")
     }
 
     fn product(a: &[f32], b: &[f32]) -> f32 {
@@ -192,7 +192,7 @@ mod tests {
         let digest = both(0.3).digest();
         assert_eq!(both(0.3).digest(), digest);
         assert_ne!(both(0.4).digest(), digest);
-        let turned = Both::new(sense(), words(), 0.3).expect("a share");
+        let turned = CombinedEmbedder::new(sense(), words(), 0.3).expect("a share");
         assert_ne!(turned.digest(), digest);
         assert_eq!(turned.name(), "sense of it and words");
         assert_eq!(turned.batch(), 5);
@@ -201,7 +201,10 @@ mod tests {
     #[test]
     fn a_share_of_nothing_of_all_or_of_no_number_is_refused() {
         for share in [0.0, 1.0, -0.1, f32::NAN, f32::INFINITY] {
-            assert!(Both::new(words(), sense(), share).is_err(), "{share}");
+            assert!(
+                CombinedEmbedder::new(words(), sense(), share).is_err(),
+                "{share}"
+            );
         }
     }
 }

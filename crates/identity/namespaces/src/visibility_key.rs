@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::known::{Known, Levels, key};
+use crate::namespace_index::{Levels, NamespaceIndex, key};
 use crate::{Namespaces, Visibility};
 use access::Caller;
 use model::{SkillId, SkillPattern};
@@ -10,7 +10,7 @@ use registry::Sees;
 
 /// What decides which skills a caller sees: callers of whom it is the same see the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Sight {
+pub(crate) struct VisibilityKey {
     is_signed_in: bool,
     /// What its rights name.
     named: Vec<SkillPattern>,
@@ -18,9 +18,9 @@ pub(crate) struct Sight {
     owned: Vec<Arc<str>>,
 }
 
-impl Sight {
+impl VisibilityKey {
     /// None: it sees all skills.
-    pub(crate) fn of(caller: &Caller, known: &Known) -> Option<Self> {
+    pub(crate) fn of(caller: &Caller, known: &NamespaceIndex) -> Option<Self> {
         (known.levels.hide_any() && !caller.rights.see_all()).then(|| Self {
             is_signed_in: !caller.is_anonymous(),
             named: caller.rights.seen().cloned().collect(),
@@ -60,7 +60,7 @@ impl Sight {
 /// What a caller sees by what was said of namespaces at a time.
 #[derive(Debug)]
 pub(crate) struct Then {
-    pub(crate) sight: Sight,
+    pub(crate) sight: VisibilityKey,
     pub(crate) levels: Arc<Levels>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Now {
 impl Sees for Now {
     fn sees(&self, id: &SkillId) -> bool {
         let known = self.namespaces.known();
-        let sight = Sight::of(&self.caller, &known);
+        let sight = VisibilityKey::of(&self.caller, &known);
         sight.is_none_or(|sight| sight.sees(id, &known.levels))
     }
 }

@@ -15,12 +15,12 @@ use super::Signal;
 
 /// Whether a signal is lost.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct LossState {
     signal: Signal,
     is_lost: AtomicBool,
 }
 
-impl Told {
+impl LossState {
     pub(super) const fn new(signal: Signal) -> Self {
         Self {
             signal,
@@ -46,15 +46,15 @@ impl Told {
 
 /// What sends a signal, and says how that goes.
 #[derive(Debug)]
-pub(super) struct Telling<E> {
-    told: Told,
+pub(super) struct ReportingExporter<E> {
+    told: LossState,
     exporter: E,
 }
 
-impl<E> Telling<E> {
+impl<E> ReportingExporter<E> {
     pub(super) const fn new(signal: Signal, exporter: E) -> Self {
         Self {
-            told: Told::new(signal),
+            told: LossState::new(signal),
             exporter,
         }
     }
@@ -64,7 +64,7 @@ impl<E> Telling<E> {
     }
 }
 
-impl<E: SpanExporter> SpanExporter for Telling<E> {
+impl<E: SpanExporter> SpanExporter for ReportingExporter<E> {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         self.note(self.exporter.export(batch).await);
         Ok(())
@@ -83,7 +83,7 @@ impl<E: SpanExporter> SpanExporter for Telling<E> {
     }
 }
 
-impl<E: LogExporter> LogExporter for Telling<E> {
+impl<E: LogExporter> LogExporter for ReportingExporter<E> {
     async fn export(&self, batch: LogBatch<'_>) -> OTelSdkResult {
         self.note(self.exporter.export(batch).await);
         Ok(())
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_collector_that_fails_is_told_of_when_it_begins_and_when_it_ends() {
         let logged = Logged::default();
-        let told = Told::new(Signal::Logs);
+        let told = LossState::new(Signal::Logs);
         let here = logged.here();
         let (well, ill) = (|| Ok(()), || Err("gone".to_owned()));
         for sent in [well(), ill(), ill(), ill(), well(), well(), ill()] {
@@ -150,8 +150,8 @@ mod tests {
         let logged = Logged::default();
         let here = logged.here();
         let (spans, records) = (
-            Telling::new(Signal::Traces, Fails),
-            Telling::new(Signal::Logs, Fails),
+            ReportingExporter::new(Signal::Traces, Fails),
+            ReportingExporter::new(Signal::Logs, Fails),
         );
         for _ in 0..2 {
             let sent = SpanExporter::export(&spans, Vec::new()).await;

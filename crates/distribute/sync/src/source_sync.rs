@@ -65,7 +65,7 @@ impl std::fmt::Display for Fault {
 }
 
 /// A sync of one source.
-pub(crate) struct OneSync<'sync> {
+pub(crate) struct SourceSync<'sync> {
     pub(crate) engine: &'sync Engine,
     pub(crate) source: &'sync Source,
     pub(crate) request: &'sync Request,
@@ -174,7 +174,7 @@ impl Engine {
             limits: self.0.options.limits.clone(),
             stop: self.0.stop.child_token(),
         };
-        let sync = OneSync {
+        let sync = SourceSync {
             engine: self,
             source,
             request,
@@ -186,7 +186,7 @@ impl Engine {
     }
 }
 
-impl OneSync<'_> {
+impl SourceSync<'_> {
     pub(crate) fn phase(&self, phase: Phase, total: usize) {
         self.progress.send_modify(|progress| {
             progress.phase = phase;
@@ -261,7 +261,7 @@ impl OneSync<'_> {
             .filter(|item| self.source.wants(&item.path));
         let items = unique(wanted.collect(), result);
         let at = (revision.as_str(), break_in_history.as_deref());
-        let taken = self.take_in(items, known, at, state, result).await?;
+        let taken = self.apply(items, known, at, state, result).await?;
         state.mark = Some(mark).filter(|mark| !mark.is_empty());
         state.revision = model::shown(&revision, 200);
         state.skills = taken;

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-use super::super::kept::{keep, kept};
+use super::super::place_cache::{read_cache, write_cache};
 use super::super::web::{Ask, Fetcher, told};
 use super::super::{Error, Listing, Look, RepositoryFacts, Work};
-use super::marks::{Mark, Repositories};
-use super::trees::{Found, list};
+use super::listing_mark::{ListingMark, Repositories};
+use super::trees::{TreeContents, list};
 use super::{GitHub, is_object, is_plain};
 use model::Digest;
 
@@ -85,14 +85,14 @@ struct Tree {
 
 /// What was listed of a repository.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Known {
+struct ListedRepository {
     id: u64,
     owner: u64,
     branch: String,
     /// Tag of the branch.
     tag: Option<String>,
     commit: String,
-    found: Found,
+    found: TreeContents,
 }
 
 /// The branch of a repository is gone, or there is none, or nothing was pushed.
@@ -107,13 +107,14 @@ impl GitHub {
 
     async fn listed(&self, fetcher: &Fetcher<'_>, mark: Option<&str>) -> Result<Look, Error> {
         let work = fetcher.work();
-        let mark = mark.and_then(Mark::read);
+        let mark = mark.and_then(ListingMark::read);
         let before = match &mark {
             Some(mark) => mark.repositories(&work.folder).await,
             None => Some(Repositories::new()),
         };
         let repositories = self.repositories(fetcher).await?;
-        let mut known: BTreeMap<String, Known> = kept(&work.folder, KEPT).await.unwrap_or_default();
+        let mut known: BTreeMap<String, ListedRepository> =
+            read_cache(&work.folder, KEPT).await.unwrap_or_default();
         let (mut listing, mut now, mut seen) =
             (Listing::default(), Repositories::new(), BTreeMap::new());
         if before.is_none() {
@@ -160,7 +161,7 @@ impl GitHub {
             }
             seen.insert(name, found);
         }
-        keep(&work.folder, KEPT, seen).await?;
+        write_cache(&work.folder, KEPT, seen).await?;
         listing.sort();
         listing.rate_limit = fetcher.rate_limit();
         let all = serde_json::to_vec(&(&listing.items, &listing.skipped, &now));
@@ -174,7 +175,7 @@ impl GitHub {
             [(_, commit)] => commit.clone(),
             _ => digest.clone(),
         };
-        listing.mark = Mark::write(digest, now, &work.folder, mark.as_ref()).await?;
+        listing.mark = ListingMark::write(digest, now, &work.folder, mark.as_ref()).await?;
         Ok(Look::Listing(listing))
     }
 
@@ -272,8 +273,8 @@ impl GitHub {
         &self,
         fetcher: &Fetcher<'_>,
         repository: &Repository,
-        known: Option<Known>,
-    ) -> Result<Option<Known>, Error> {
+        known: Option<ListedRepository>,
+    ) -> Result<Option<ListedRepository>, Error> {
         let branch = self
             .options
             .branch
@@ -314,7 +315,7 @@ impl GitHub {
             Some(known) => known.found,
             None => list(fetcher, &repository.full_name, &tree).await?,
         };
-        Ok(Some(Known {
+        Ok(Some(ListedRepository {
             id: repository.id,
             owner: repository.owner.id,
             branch: branch.clone(),

@@ -10,7 +10,7 @@ use model::{Principal, SkillId};
 
 /// What is said of namespaces at a time. It does not change any more.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Known {
+pub(crate) struct NamespaceIndex {
     pub(crate) config: NamespacesConfig,
     /// By name in lower case.
     pub(crate) by_key: OrdMap<String, Arc<Namespace>>,
@@ -57,7 +57,7 @@ impl Levels {
     }
 }
 
-impl Known {
+impl NamespaceIndex {
     /// The same with other settings, and with other things said.
     pub(crate) fn with(
         &self,

@@ -13,7 +13,7 @@ pub(super) const USER: &str = "user";
 
 /// A project, and the folders in which its user keeps skills.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct AgentFolders {
     /// The folder that an agent was started in.
     pub project: PathBuf,
     /// Where the agents that are known look for the skills of a person.
@@ -27,7 +27,7 @@ pub(super) struct Root {
     pub(super) author: &'static str,
 }
 
-impl Place {
+impl AgentFolders {
     /// A project of a person with this home, and variables that move what is below it.
     #[must_use]
     pub fn new(

@@ -43,14 +43,14 @@ impl Read {
 
 /// What was chosen until now, in the order of the folders.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(super) struct Selection {
     limits: Limits,
     taken: BTreeMap<SkillKey, (PathBuf, Digest)>,
     skills: Vec<Arc<LocalSkill>>,
     bytes: u64,
 }
 
-impl Chosen {
+impl Selection {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             limits,

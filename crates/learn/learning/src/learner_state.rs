@@ -56,7 +56,7 @@ pub(crate) fn percent(part: usize, all: usize) -> usize {
 
 /// What is stored of a learner, read at one time.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct LearnerState {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) learner: Learner,
     pub(crate) now: Timestamp,
@@ -73,7 +73,7 @@ impl Learning {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn standing(&self, learner: &Learner) -> Result<Standing, Error> {
+    pub fn standing(&self, learner: &Learner) -> Result<LearnerState, Error> {
         let profile = self.store().get(&LEARNERS, learner.as_str())?;
         let revision = profile.as_ref().map(|stored| stored.revision);
         let prefix = store::prefix(learner.as_str());
@@ -88,7 +88,7 @@ impl Learning {
                 attempted.insert(id, (stored.value, stored.revision));
             }
         }
-        let mut standing = Standing {
+        let mut standing = LearnerState {
             catalog: self.catalog(),
             learner: learner.clone(),
             now: self.now(),
@@ -102,7 +102,7 @@ impl Learning {
     }
 }
 
-impl Standing {
+impl LearnerState {
     /// The paths that there are.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
@@ -209,7 +209,7 @@ impl Standing {
         }
     }
 
-    pub(crate) fn begun(&self, path: &str) -> Option<crate::record::Begun> {
+    pub(crate) fn begun(&self, path: &str) -> Option<crate::record::StartedPath> {
         self.profile.paths.get(path).copied()
     }
 
@@ -224,7 +224,7 @@ impl Standing {
 
     /// The best score that a solution can have now.
     pub(crate) fn max_score(&self, exercise: &Exercise) -> f64 {
-        (1.0 - crate::HINT_COST * f64::from(self.attempt(&exercise.id).hints)).max(0.0)
+        (1.0 - crate::SCORE_PER_HINT * f64::from(self.attempt(&exercise.id).hints)).max(0.0)
     }
 
     /// The learner's day.

@@ -7,7 +7,7 @@ use super::Error;
 ///
 /// # Errors
 /// What it does failed, or panicked; the runtime ends.
-pub async fn aside<T: Send + 'static>(
+pub async fn run_blocking<T: Send + 'static>(
     does: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::task::spawn_blocking(does).await {

@@ -12,45 +12,45 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use super::look::{above, watch};
-use super::watches::{Told, Watches};
+use super::folder_scanner::{above, watch};
+use super::watches::{ChangeSignal, Watches};
 use folders::{Inode, TooMany, absolute};
 
 /// How long nothing happens before a folder is read.
-const QUIET: Duration = Duration::from_millis(150);
+const DEBOUNCE_DELAY: Duration = Duration::from_millis(150);
 /// And how long it waits at most, whatever happens.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 /// How often a folder is looked at that tells nothing.
-const BLIND: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Files and folders that are looked at.
 const MAX_ENTRIES: usize = 50_000;
 
 /// What a folder looks like from outside; a folder that is gone or too large, by the words
 /// for it.
-type Looks = Result<u64, String>;
+type FolderState = Result<u64, String>;
 
 /// Saves of what is in a folder.
-pub struct Saves {
+pub struct FolderWatcher {
     root: PathBuf,
-    told: Arc<Told>,
+    told: Arc<ChangeSignal>,
     watches: Watches,
     quiet: Duration,
     /// What it looked like when it was read last; none: it was not.
-    seen: Option<Looks>,
+    seen: Option<FolderState>,
 }
 
-impl Saves {
+impl FolderWatcher {
     /// Saves in this folder, of which none was seen yet.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         let root = absolute(folder);
-        let told = Arc::<Told>::default();
+        let told = Arc::<ChangeSignal>::default();
         let watches = Watches::new(vec![root.clone()], Arc::clone(&told));
         Self {
             root,
             told,
             watches,
-            quiet: QUIET,
+            quiet: DEBOUNCE_DELAY,
             seen: None,
         }
     }
@@ -68,7 +68,7 @@ impl Saves {
         let mut looks = self.look().await;
         while self.seen.as_ref() == Some(&looks) {
             self.wait(if self.watches.is_blind() {
-                BLIND
+                POLL_INTERVAL
             } else {
                 Duration::MAX
             })
@@ -92,7 +92,7 @@ impl Saves {
     }
 
     /// What it looks like once nothing happened for a moment, or at this time.
-    async fn quiet(&mut self, mut looks: Looks, until: Instant) -> Looks {
+    async fn quiet(&mut self, mut looks: FolderState, until: Instant) -> FolderState {
         while Instant::now() < until {
             let told = self.wait(self.quiet).await;
             let now = self.look().await;
@@ -109,7 +109,7 @@ impl Saves {
         timeout(max, self.told.happened.notified()).await.is_ok()
     }
 
-    async fn look(&mut self) -> Looks {
+    async fn look(&mut self) -> FolderState {
         let root = self.root.clone();
         let stamp = blocking(move || folders::stamp(&root, MAX_ENTRIES)).await;
         let mut watched = BTreeMap::<PathBuf, Inode>::new();
@@ -147,12 +147,12 @@ mod tests {
     /// As long as a loaded machine may need.
     const LIMIT: Duration = Duration::from_secs(20);
     /// So long nothing comes that is not to come.
-    const NOTHING: Duration = Duration::from_secs(1);
+    const NO_EVENT_TIMEOUT: Duration = Duration::from_secs(1);
 
     struct Desk {
         _place: tempfile::TempDir,
         file: PathBuf,
-        saves: Saves,
+        saves: FolderWatcher,
     }
 
     impl Desk {
@@ -163,7 +163,7 @@ mod tests {
             let file = folder.join("SKILL.md");
             fs::write(&file, "one").expect("a file");
             Self {
-                saves: Saves::new(&folder),
+                saves: FolderWatcher::new(&folder),
                 _place: place,
                 file,
             }
@@ -180,7 +180,7 @@ mod tests {
     async fn a_folder_is_read_at_once_and_after_each_save() {
         let mut desk = Desk::new();
         assert_eq!(desk.next(LIMIT).await.as_deref(), Some("one"));
-        assert_eq!(desk.next(NOTHING).await, None, "nothing was saved");
+        assert_eq!(desk.next(NO_EVENT_TIMEOUT).await, None, "nothing was saved");
         fs::write(&desk.file, "two").expect("a file");
         assert_eq!(desk.next(LIMIT).await.as_deref(), Some("two"));
         // In a folder that was not there before.
@@ -220,7 +220,7 @@ mod tests {
         };
         let ((), found) = tokio::join!(save, desk.next(LIMIT));
         assert_eq!(found.as_deref(), Some("two"));
-        assert_eq!(desk.next(NOTHING).await, None, "it was one save");
+        assert_eq!(desk.next(NO_EVENT_TIMEOUT).await, None, "it was one save");
     }
 
     #[tokio::test]
@@ -231,7 +231,7 @@ mod tests {
         let writer = tokio::spawn(async move {
             for at in 0.. {
                 fs::write(&file, at.to_string()).expect("a file");
-                tokio::time::sleep(QUIET / 5).await;
+                tokio::time::sleep(DEBOUNCE_DELAY / 5).await;
             }
         });
         assert!(desk.next(LIMIT).await.is_some());

@@ -13,7 +13,7 @@ const PATH_MD: &str = "PATH.md";
 /// can be learned. Each problem is of the path whose id stands before it.
 #[must_use]
 pub fn check_together(paths: &[Arc<LearningPath>]) -> Vec<(String, Problem)> {
-    let mut all = Together {
+    let mut all = CrossCheck {
         paths: paths
             .iter()
             .map(|path| (path.id.as_str(), &**path))
@@ -29,12 +29,12 @@ pub fn check_together(paths: &[Arc<LearningPath>]) -> Vec<(String, Problem)> {
     all.problems
 }
 
-struct Together<'p> {
+struct CrossCheck<'p> {
     paths: BTreeMap<&'p str, &'p LearningPath>,
     problems: Vec<(String, Problem)>,
 }
 
-impl<'p> Together<'p> {
+impl<'p> CrossCheck<'p> {
     fn error(&mut self, path: &LearningPath, rule: &str, file: &str, message: String) {
         self.error_at(path, rule, (file, 0), message);
     }

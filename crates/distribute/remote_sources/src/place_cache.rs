@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Error, aside};
+use super::{Error, run_blocking};
 
 /// Bytes that one file of what is kept may have, as it is written and as it is read: what is
 /// written can be read again.
 const MAX_KEPT: u64 = 256 * 1024 * 1024;
 
 /// What an earlier look left in the folder; none where it is gone, too large or of another form.
-pub(crate) async fn kept<T>(folder: &Path, name: &str) -> Option<T>
+pub(crate) async fn read_cache<T>(folder: &Path, name: &str) -> Option<T>
 where
     T: DeserializeOwned + Send + 'static,
 {
     let path = folder.join(name);
-    let read = aside(move || Ok(read(&path, MAX_KEPT)));
+    let read = run_blocking(move || Ok(read(&path, MAX_KEPT)));
     read.await.ok()?
 }
 
@@ -35,12 +35,12 @@ fn read<T: DeserializeOwned>(path: &Path, max: u64) -> Option<T> {
 
 /// Keeps something for the next look: all of it, or what was there. What is too large is not
 /// kept, and asked for again.
-pub(crate) async fn keep<T>(folder: &Path, name: &str, what: T) -> Result<(), Error>
+pub(crate) async fn write_cache<T>(folder: &Path, name: &str, what: T) -> Result<(), Error>
 where
     T: Serialize + Send + 'static,
 {
     let (new, path) = (folder.join(format!("{name}.new")), folder.join(name));
-    aside(move || write(&new, &path, &what, MAX_KEPT)).await
+    run_blocking(move || write(&new, &path, &what, MAX_KEPT)).await
 }
 
 fn write<T: Serialize>(new: &PathBuf, path: &PathBuf, what: &T, max: u64) -> Result<(), Error> {
@@ -65,20 +65,20 @@ mod tests {
 
     #[tokio::test]
     async fn what_panics_is_wrong_and_stops_nothing_else() {
-        let done = aside::<()>(|| panic!("broken")).await;
+        let done = run_blocking::<()>(|| panic!("broken")).await;
         assert!(matches!(done, Err(Error::Invalid(_))), "{done:?}");
     }
 
     #[tokio::test]
     async fn what_is_kept_is_read_again_unless_it_is_gone_or_of_another_form() {
         let folder = TempDir::new().expect("a folder");
-        keep(folder.path(), "a.json", vec![1_u8, 2])
+        write_cache(folder.path(), "a.json", vec![1_u8, 2])
             .await
             .expect("kept");
-        let read: Option<Vec<u8>> = kept(folder.path(), "a.json").await;
+        let read: Option<Vec<u8>> = read_cache(folder.path(), "a.json").await;
         assert_eq!(read, Some(vec![1, 2]));
-        assert_eq!(kept::<String>(folder.path(), "a.json").await, None);
-        assert_eq!(kept::<Vec<u8>>(folder.path(), "b.json").await, None);
+        assert_eq!(read_cache::<String>(folder.path(), "a.json").await, None);
+        assert_eq!(read_cache::<Vec<u8>>(folder.path(), "b.json").await, None);
     }
 
     #[test]

@@ -8,12 +8,16 @@ use super::sources::{self, SourceConfig};
 use super::{EmbedderError, Otlp, Settings, features, learning};
 
 /// Something that is wrong with a setting: its key, and what.
-type Found = (String, String);
+type SettingProblem = (String, String);
 
 /// Everything of these settings that a start would refuse, or would go on without. Opens no
 /// data directory and no address, and calls nobody. Blocks.
 #[must_use]
-pub fn look(settings: &Settings, filter: &str, otlp: Option<&Otlp>) -> Vec<(String, String)> {
+pub fn check_settings(
+    settings: &Settings,
+    filter: &str,
+    otlp: Option<&Otlp>,
+) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut tell = |key: String, message: String| found.push((key, message));
     for (key, message) in features::refused(settings, otlp) {
@@ -98,7 +102,7 @@ fn not_a_data_directory(path: &Path) -> Option<String> {
 
 impl SourceConfig {
     /// What is wrong with a source, with its folder, and with its secrets.
-    fn mistakes(&self, id: &str) -> Vec<Found> {
+    fn mistakes(&self, id: &str) -> Vec<SettingProblem> {
         let one = [(id.to_owned(), self.clone())].into();
         let source = match sources::configured(&one) {
             Err(error) => return vec![(error.key().to_owned(), error.message().to_owned())],

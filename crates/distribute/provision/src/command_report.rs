@@ -33,7 +33,7 @@ pub struct Line {
 
 /// What is told of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct CommandReport {
     /// For a program.
     pub json: Value,
     /// For a person.
@@ -44,7 +44,7 @@ pub struct Told {
     pub concern: Concern,
 }
 
-impl Told {
+impl CommandReport {
     fn new(json: Value) -> Self {
         Self {
             json,
@@ -82,7 +82,7 @@ fn paths<'a>(paths: impl Iterator<Item = &'a std::path::PathBuf>) -> Vec<String>
 
 /// What an install, or an update, came to.
 #[must_use]
-pub fn of_changes(changes: &Changes, targets: &Targets) -> Told {
+pub fn of_changes(changes: &Changes, targets: &Targets) -> CommandReport {
     let word = |outcome| match outcome {
         Outcome::Installed => "installed",
         Outcome::Unchanged => "unchanged",
@@ -94,7 +94,7 @@ pub fn of_changes(changes: &Changes, targets: &Targets) -> Told {
             json!({"outcome": word(one.outcome), "paths": paths}),
         )
     });
-    let mut told = Told::new(json!({
+    let mut told = CommandReport::new(json!({
         "skills": skills.collect::<Vec<_>>(), "removed": changes.removed,
         "missing": changes.missing, "lock": targets.lock_file().display().to_string(),
     }));
@@ -141,8 +141,8 @@ pub fn of_changes(changes: &Changes, targets: &Targets) -> Told {
 
 /// What was removed, each with those that require it.
 #[must_use]
-pub fn of_removed(all: &[(Vec<Removed>, Vec<SkillId>)]) -> Told {
-    let mut told = Told::new(Value::Null);
+pub fn of_removed(all: &[(Vec<Removed>, Vec<SkillId>)]) -> CommandReport {
+    let mut told = CommandReport::new(Value::Null);
     let mut skills = Vec::new();
     for (removed, dependents) in all {
         let id = removed.first().map(|one| one.record.id.to_string());
@@ -170,8 +170,8 @@ pub fn of_removed(all: &[(Vec<Removed>, Vec<SkillId>)]) -> Told {
 
 /// What is installed, and whether it is what it was.
 #[must_use]
-pub fn of_installed(all: &[Placed]) -> Told {
-    let mut told = Told::new(Value::Null);
+pub fn of_installed(all: &[Placed]) -> CommandReport {
+    let mut told = CommandReport::new(Value::Null);
     let mut skills = Vec::new();
     for placed in all {
         let (record, health) = (&placed.record, placed.health());
@@ -200,11 +200,11 @@ pub fn of_installed(all: &[Placed]) -> Told {
 
 /// What has another version by now.
 #[must_use]
-pub fn of_newer(all: &[Newer]) -> Told {
+pub fn of_newer(all: &[Newer]) -> CommandReport {
     let behind = all
         .iter()
         .filter(|one| one.latest.as_ref() != Some(&one.locked.semantic));
-    let mut told = Told::new(Value::Null);
+    let mut told = CommandReport::new(Value::Null);
     let mut skills = Vec::new();
     for one in behind {
         told.concern = Concern::Look;
@@ -224,8 +224,8 @@ pub fn of_newer(all: &[Newer]) -> Told {
 
 /// What an audit found.
 #[must_use]
-pub fn of_audit(all: &[Finding]) -> Told {
-    let mut told = Told::new(Value::Null);
+pub fn of_audit(all: &[Finding]) -> CommandReport {
+    let mut told = CommandReport::new(Value::Null);
     let mut skills = Vec::new();
     for one in all {
         let (tone, word, concern) = match one.concern {

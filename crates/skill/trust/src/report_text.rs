@@ -5,14 +5,14 @@ use model::{Problem, shown};
 use super::{Finding, Report, Severity, Verdict};
 
 /// Findings that a sentence names.
-const NAMED: usize = 3;
+const MAX_NAMED_FINDINGS: usize = 3;
 /// Findings that are told as problems.
-const TOLD: usize = 16;
+const MAX_REPORTED_FINDINGS: usize = 16;
 
 impl Report {
     /// What speaks against a skill, in a sentence that begins with what it is called.
     #[must_use]
-    pub fn telling(&self, skill: &str) -> String {
+    pub fn describe(&self, skill: &str) -> String {
         let verdict = match self.verdict {
             Verdict::Failed => "must not be used",
             Verdict::Warning => "should be looked at before anybody uses it",
@@ -23,7 +23,7 @@ impl Report {
             .iter()
             .filter(|found| found.verdict() != Verdict::Passed);
         let against: Vec<String> = against.map(place).collect();
-        let (named, more) = against.split_at(against.len().min(NAMED));
+        let (named, more) = against.split_at(against.len().min(MAX_NAMED_FINDINGS));
         let more = match more.len() {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -34,17 +34,21 @@ impl Report {
     /// The worst findings as problems of files.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
-        let problems = self.findings.iter().take(TOLD).map(|found| Problem {
-            rule: found.rule.to_string(),
-            file: found.path.clone(),
-            line: found.line,
-            message: shown(&format!("{}: {}", found.title, found.evidence), 300),
-            severity: match found.severity {
-                Severity::Critical | Severity::High => model::Severity::Error,
-                Severity::Medium => model::Severity::Warning,
-                Severity::Low | Severity::Info => model::Severity::Info,
-            },
-        });
+        let problems = self
+            .findings
+            .iter()
+            .take(MAX_REPORTED_FINDINGS)
+            .map(|found| Problem {
+                rule: found.rule.to_string(),
+                file: found.path.clone(),
+                line: found.line,
+                message: shown(&format!("{}: {}", found.title, found.evidence), 300),
+                severity: match found.severity {
+                    Severity::Critical | Severity::High => model::Severity::Error,
+                    Severity::Medium => model::Severity::Warning,
+                    Severity::Low | Severity::Info => model::Severity::Info,
+                },
+            });
         problems.collect()
     }
 }

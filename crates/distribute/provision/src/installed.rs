@@ -3,7 +3,7 @@
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::{AT_ONCE, Place, Provision, Source, Targets};
+use super::{FETCH_CONCURRENCY, Provision, Source, TargetFolder, Targets};
 use install::{Locked, Placed, Removed, SkillsLock, Status};
 use model::{Code, Failure, SkillId, shown};
 
@@ -52,7 +52,7 @@ pub fn installed(targets: &Targets) -> Result<Vec<Placed>, Failure> {
 }
 
 /// What is installed in some folders, and nowhere else.
-fn within(targets: &Targets, places: &[Place]) -> Result<Vec<Placed>, install::Error> {
+fn within(targets: &Targets, places: &[TargetFolder]) -> Result<Vec<Placed>, install::Error> {
     let all = targets.home(places).list()?.into_iter();
     let is_meant = |placed: &Placed| places.iter().any(|p| p.directory == placed.directory);
     Ok(all.filter(is_meant).collect())
@@ -143,7 +143,7 @@ pub async fn newer<S: Source>(with: &Provision<'_, S>) -> Result<Vec<Newer>, S::
             why,
         })
     });
-    found.buffered(AT_ONCE).try_collect().await
+    found.buffered(FETCH_CONCURRENCY).try_collect().await
 }
 
 /// What a skill's name leads to, or why it leads nowhere.
@@ -189,7 +189,7 @@ pub async fn audit<S: Source>(with: &Provision<'_, S>) -> Result<Vec<Finding>, S
         finding.newer = latest.filter(|latest| *latest > locked.semantic);
         Ok(finding)
     });
-    audited.buffered(AT_ONCE).try_collect().await
+    audited.buffered(FETCH_CONCURRENCY).try_collect().await
 }
 
 impl Finding {

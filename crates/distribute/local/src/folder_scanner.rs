@@ -1,6 +1,6 @@
 //! What has changed in the folders of a place, and what it comes to.
 //!
-//! [`Look::look`] is all of it: it finds the folders of skills, compares each with what it was,
+//! [`FolderScanner::look`] is all of it: it finds the folders of skills, compares each with what it was,
 //! reads those that are another and have been quiet, and chooses what is shown. It does all of
 //! that of one folder before it comes to the next, so that what was read and is not shown is
 //! let go at once. It blocks, and knows no clock but the one that is handed in; who calls it
@@ -13,9 +13,9 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use super::chosen::{Chosen, Read};
+use super::agent_folders::{AgentFolders, Root};
 use super::find;
-use super::place::{Place, Root};
+use super::selection::{Read, Selection};
 use executor::Stop;
 use folders::{Inode, SkillFiles, Stamp, TooMany, inode};
 use model::{MAX_FILES, Severity};
@@ -24,9 +24,9 @@ use registry::{Bundle, LocalPast, LocalSkill, LocalSkills, Registry};
 /// How long nothing may have happened in a folder before it is read: an editor may be writing.
 // What is told of a save depends on the editor and the system, so a folder is read once its
 // stamp has stayed the same for so long.
-pub(super) const QUIET: Duration = Duration::from_millis(80);
+pub(super) const QUIET_INTERVAL: Duration = Duration::from_millis(80);
 /// Folders above a root that are watched: what a root is in may be made anew.
-const ABOVE: usize = 3;
+const MAX_WATCHED_PARENTS: usize = 3;
 
 /// Files and folders that are looked at of one skill: as many as it may have files, and about
 /// as many folders and files that are no part of it. So one that is too large takes no more
@@ -66,7 +66,7 @@ pub struct Skipped {
 
 /// What is known of a folder with a skill.
 #[derive(Debug)]
-struct Known {
+struct KnownFolder {
     author: &'static str,
     /// What it looked like last; none: it could not be looked at.
     stamp: Option<Stamp>,
@@ -81,7 +81,7 @@ struct Known {
 
 /// What a look came to.
 #[derive(Debug, Default)]
-pub(super) struct Looked {
+pub(super) struct ScanResult {
     /// The skills, if they are others than before.
     pub(super) skills: Option<Arc<LocalSkills>>,
     /// What is wrong with others.
@@ -96,20 +96,20 @@ pub(super) struct Looked {
 
 /// The folders of a place, as they were looked at last.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct FolderScanner {
     roots: Vec<Root>,
     limits: Limits,
     registry: Registry,
-    known: BTreeMap<PathBuf, Known>,
+    known: BTreeMap<PathBuf, KnownFolder>,
     past: Arc<Mutex<LocalPast>>,
     skills: Arc<LocalSkills>,
 }
 
-impl Look {
+impl FolderScanner {
     /// Nothing was looked at yet. `past` and `skills` are of another look that went before,
     /// where one did.
     pub(super) fn new(
-        place: &Place,
+        place: &AgentFolders,
         registry: Registry,
         limits: Limits,
         past: Arc<Mutex<LocalPast>>,
@@ -138,14 +138,14 @@ impl Look {
     /// The folders of which contents are held.
     #[cfg(test)]
     pub(super) fn held(&self) -> impl Iterator<Item = &Path> {
-        let is_held = |known: &Known| matches!(known.read, Some(Ok(Read::Shown(_))));
+        let is_held = |known: &KnownFolder| matches!(known.read, Some(Ok(Read::Shown(_))));
         let held = self.known.iter().filter(move |(_, known)| is_held(known));
         held.map(|(folder, _)| folder.as_path())
     }
 
     /// Looks at everything. Blocks.
-    pub(super) fn look(&mut self, now: Instant, clock: SystemTime, stop: &Stop) -> Looked {
-        let mut looked = Looked::default();
+    pub(super) fn look(&mut self, now: Instant, clock: SystemTime, stop: &Stop) -> ScanResult {
+        let mut looked = ScanResult::default();
         let mut left = self.limits.entries;
         let mut seen = BTreeSet::new();
         let mut order = Vec::new();
@@ -170,18 +170,18 @@ impl Look {
             }
             // It may be on its way from one name to another.
             let since = *known.gone.get_or_insert(now);
-            let is_gone = now.duration_since(since) >= QUIET;
+            let is_gone = now.duration_since(since) >= QUIET_INTERVAL;
             looked.again |= !is_gone;
             !is_gone
         });
         // Those that are about to be gone keep their places for so long, after all others.
         let kept = self.known.iter().filter(|(_, known)| known.gone.is_some());
         let kept: Vec<PathBuf> = kept.map(|(folder, _)| folder.clone()).collect();
-        let mut chosen = Chosen::new(self.limits);
+        let mut chosen = Selection::new(self.limits);
         for (folder, author) in &order {
             // What was read is known to the next look. What was not reached is not gone.
             if stop.is_set() {
-                return Looked::stopped();
+                return ScanResult::stopped();
             }
             let stamp = folders::stamp(folder, left.min(MAX_ENTRIES));
             let visited = match &stamp {
@@ -200,7 +200,7 @@ impl Look {
             self.choose(folder, &mut chosen, now, &mut looked, stop);
         }
         if stop.is_set() {
-            return Looked::stopped();
+            return ScanResult::stopped();
         }
         let refused = looked.skipped.iter().filter_map(|skipped| {
             let name = skipped.folder.file_name()?.to_string_lossy().to_lowercase();
@@ -222,11 +222,11 @@ impl Look {
         author: &'static str,
         stamp: Result<Stamp, TooMany>,
         (now, clock): (Instant, SystemTime),
-        looked: &mut Looked,
+        looked: &mut ScanResult,
         stop: &Stop,
     ) {
         let known = self.known.entry(folder.to_owned());
-        let known = known.or_insert_with(|| Known {
+        let known = known.or_insert_with(|| KnownFolder {
             author,
             stamp: None,
             since: now,
@@ -260,7 +260,7 @@ impl Look {
                 known.is_read = false;
                 let cause = error.io_error().map(std::io::Error::kind);
                 let is_gone = cause == Some(std::io::ErrorKind::NotFound);
-                let stays = !is_gone && now.duration_since(known.since) >= QUIET;
+                let stays = !is_gone && now.duration_since(known.since) >= QUIET_INTERVAL;
                 if known.read.is_none() || stays {
                     known.read = Some(Err(format!("it cannot be read: {error}")));
                 } else {
@@ -279,8 +279,8 @@ impl Look {
         }
         let newest = known.stamp.as_ref().map(|stamp| stamp.newest);
         let age = newest.and_then(|newest| clock.duration_since(newest).ok());
-        let is_quiet =
-            now.duration_since(known.since) >= QUIET || age.is_some_and(|age| age >= QUIET);
+        let is_quiet = now.duration_since(known.since) >= QUIET_INTERVAL
+            || age.is_some_and(|age| age >= QUIET_INTERVAL);
         if !is_quiet {
             looked.again = true;
             return;
@@ -289,7 +289,7 @@ impl Look {
     }
 
     /// Reads a folder, and takes what was read if it is afterwards as it was before.
-    fn read(&mut self, folder: &Path, now: Instant, looked: &mut Looked, stop: &Stop) {
+    fn read(&mut self, folder: &Path, now: Instant, looked: &mut ScanResult, stop: &Stop) {
         let Some(known) = self.known.get_mut(folder) else {
             return;
         };
@@ -326,9 +326,9 @@ impl Look {
     fn choose(
         &mut self,
         folder: &Path,
-        chosen: &mut Chosen,
+        chosen: &mut Selection,
         now: Instant,
-        looked: &mut Looked,
+        looked: &mut ScanResult,
         stop: &Stop,
     ) {
         // Twice where it was left out before and fits now: it is read between.
@@ -364,7 +364,7 @@ impl Look {
     }
 }
 
-impl Looked {
+impl ScanResult {
     fn stopped() -> Self {
         Self {
             again: true,
@@ -445,7 +445,7 @@ pub(super) fn above(root: &Path, watched: &mut BTreeMap<PathBuf, Inode>) {
         .filter_map(|(depth, folder)| Some((depth, folder, inode(folder)?)));
     // The nearest that is there, in any case.
     for (at, (depth, folder, inode)) in there.enumerate() {
-        if at > 0 && depth > ABOVE || folder.parent().is_none() {
+        if at > 0 && depth > MAX_WATCHED_PARENTS || folder.parent().is_none() {
             break;
         }
         watched.insert(folder.to_owned(), inode);
