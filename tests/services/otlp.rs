@@ -351,7 +351,7 @@ async fn a_collector_of_traces_alone_is_told_of_once_and_gets_its_traces() {
     let log = server.log();
     let told = |signal: &str| {
         let line = format!(
-            "repertoire_telemetry::otlp::telling: the collector of otlp_endpoint takes none of these; they are lost until it does signal={signal}"
+            "repertoire_telemetry::otlp::reporting_exporter: the collector of otlp_endpoint takes none of these; they are lost until it does signal={signal}"
         );
         log.lines()
             .filter(|it| it.contains(&line) && it.contains("Unimplemented"))

@@ -91,7 +91,7 @@ async fn start(
             Err(StartError::Open(OpenError::InUse { .. })) if Instant::now() < until => {}
             started => return started.map(Some),
         }
-        if connect_local(&settings.data).await.is_some() || !store::has_reader(std::io::stdout()) {
+        if connect_local(&settings.data).await.is_some() || !output::is_read() {
             return Ok(None);
         }
         tokio::time::sleep(POLL_INTERVAL).await;

@@ -294,6 +294,11 @@ pub(super) fn note(text: &str) {
     written(&painted_line(text));
 }
 
+/// Somebody still reads stdout.
+pub(super) fn is_read() -> bool {
+    store::has_reader(std::io::stdout())
+}
+
 /// A line to the program that started this one, which is no terminal.
 pub(super) fn report(line: &str) -> std::io::Result<()> {
     writeln!(std::io::stdout(), "{line}")
@@ -326,10 +331,7 @@ mod tests {
     #[test]
     fn a_message_is_known_to_the_contract_by_the_name_of_its_type() {
         let json = json_of(&v1::DeleteSkillResponse::default()).expect("JSON");
-        assert_eq!(
-            json,
-            json!({"skill_id": "", "versions_deleted": 0, "dependents": []})
-        );
+        assert_eq!(json, json!({"skill_id": "", "versions_deleted": 0}));
     }
 
     #[test]
