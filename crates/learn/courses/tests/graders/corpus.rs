@@ -17,8 +17,6 @@ use crate::support;
 /// Solutions that the corpus has at least for an exercise, and in all.
 const FEWEST: usize = 5;
 const IN_ALL: usize = 250;
-/// Solutions that are graded at once: so many that each has its processor in time.
-const MAX_CONCURRENCY: usize = 8;
 /// How often all of them are graded, each time in another order. Where it is not said, one is
 /// graded for each verdict that an exercise can give.
 const ROUNDS: &str = "REPERTOIRE_GRADING_ROUNDS";
@@ -131,6 +129,8 @@ async fn every_solution_gets_its_verdict_in_whatever_order() {
             taken.insert((known.exercise.id.clone(), format!("{:?}", known.verdict)))
         });
     }
+    // A child that gets less than a fifth of a processor is ended by the clock.
+    let concurrency = std::thread::available_parallelism().map_or(1, usize::from);
     let seed = number(SEED).unwrap_or(now.as_secs());
     let mut state = seed;
     let mut first: BTreeMap<String, Graded> = BTreeMap::new();
@@ -142,7 +142,7 @@ async fn every_solution_gets_its_verdict_in_whatever_order() {
         });
         let mut wrong: Vec<String> = Vec::new();
         let graded = stream::iter(graded)
-            .buffer_unordered(MAX_CONCURRENCY)
+            .buffer_unordered(concurrency)
             .collect::<Vec<_>>();
         for (known, graded) in graded.await {
             // Not the verdict alone: the same is said each time. But for errors, where it
