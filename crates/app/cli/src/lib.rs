@@ -8,7 +8,7 @@
 //! * What a command found goes to stdout, in the format that was asked for: else as a
 //!   table to a terminal and as plain text into a pipe. Everything else goes to stderr.
 //! * A command says all that it has to say, as JSON, as a list and in sentences, and
-//!   [`Output`] writes what the format is for.
+//!   `Output` writes what the format is for.
 //! * Exit codes: 0 all is well, 1 something was refused or failed, 2 the command
 //!   line is wrong.
 //!
