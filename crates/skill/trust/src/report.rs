@@ -143,7 +143,7 @@ pub struct Finding {
 /// What a scan came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// The rules it was made by: see [`crate::RULES`].
+    /// The rules it was made by: see [`crate::RULES_VERSION`].
     pub rules: u32,
     /// What to do with the version.
     pub verdict: Verdict,
