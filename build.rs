@@ -44,12 +44,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let descriptors = compiler.encode_file_descriptor_set();
     fs::write(out.join("contract.bin"), &descriptors)?;
 
+    // A message knows its name, by which the gateway finds its descriptor.
+    let mut config = prost_build::Config::new();
+    config.enable_type_names();
     tonic_prost_build::configure()
         .bytes(".repertoire.v1")
         // The same answer in the same order, whenever it is asked for.
         .btree_map(".repertoire.v1")
         .codec_path("crate::CheckedCodec")
-        .compile_fds(compiler.file_descriptor_set())?;
+        .compile_fds_with_config(compiler.file_descriptor_set(), config)?;
 
     let pool = DescriptorPool::decode(descriptors.as_slice())?;
     let access = Access::read(&pool)?;

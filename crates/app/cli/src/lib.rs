@@ -76,7 +76,7 @@ use ::folders as folder;
 pub use args::Cli;
 use args::Command;
 use clap::error::ErrorKind;
-use output::{Done, Exit, Failed, Output};
+use output::{Done, Exit, Failed, HINT, Output};
 
 use model::Code;
 use server::{Config, ConfigError, LogFormat, Telemetry};
@@ -98,11 +98,18 @@ pub fn run(cli: Cli) -> ExitCode {
         }));
     }
     model::quiet_panics();
+    let (command_now, name) = renamed::now(cli.command);
     let cli = Cli {
-        command: renamed::now(cli.command),
+        command: command_now,
         ..cli
     };
     let output = Output::new(cli.global.format());
+    if let Some(name) = name {
+        // Not where programs read: what failed is JSON on stderr, too.
+        output.note(&format!(
+            "{HINT}hint:{HINT:#} this command is called `repertoire {name}` now"
+        ));
+    }
     if output.is_rows() && !cli.command.prints_rows() {
         let error = "this command prints no rows: the formats `tsv` and `ids` are not for it";
         command_line::wrong(ErrorKind::InvalidValue, error);

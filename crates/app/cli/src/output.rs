@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
-use prost::Message;
+use prost::Name;
 use serde_json::{Value, json};
 use tonic::Response;
 
@@ -69,14 +69,14 @@ impl Output {
     }
 
     /// What the server answered, of which a person is told after this.
-    pub(super) fn answer<M: Message>(&self, answer: Response<M>) -> Result<M, Failed> {
+    pub(super) fn answer<M: Name>(&self, answer: Response<M>) -> Result<M, Failed> {
         let answer = answer.into_inner();
         self.message(&answer)?;
         Ok(answer)
     }
 
     /// Writes a message of the contract, as JSON alone.
-    pub(super) fn message(&self, message: &impl Message) -> Done {
+    pub(super) fn message(&self, message: &impl Name) -> Done {
         if self.is_json() {
             self.value(&json_of(message)?)?;
         }
@@ -84,7 +84,7 @@ impl Output {
     }
 
     /// Writes one message of many, each a line of JSON.
-    pub(super) fn event(&self, message: &impl Message) -> Done {
+    pub(super) fn event(&self, message: &impl Name) -> Done {
         if self.is_json() {
             self.json(&json_of(message)?.to_string())?;
         }
@@ -220,8 +220,8 @@ impl Output {
     }
 }
 
-/// A message of the contract as JSON. It is called what its type is called.
-pub(super) fn json_of<M: Message>(message: &M) -> Result<Value, Failed> {
+/// A message of the contract as JSON.
+pub(super) fn json_of<M: Name>(message: &M) -> Result<Value, Failed> {
     // Reading it takes milliseconds, and some commands write a message for each problem.
     static CONTRACT: OnceLock<Contract> = OnceLock::new();
     let contract = if let Some(contract) = CONTRACT.get() {
@@ -230,9 +230,7 @@ pub(super) fn json_of<M: Message>(message: &M) -> Result<Value, Failed> {
         let loaded = contract::load().map_err(Failed::fault)?;
         CONTRACT.get_or_init(|| loaded)
     };
-    let name = std::any::type_name::<M>();
-    let name = name.rsplit("::").next().unwrap_or_default();
-    contract.json(name, message).map_err(Failed::fault)
+    contract.json(M::NAME, message).map_err(Failed::fault)
 }
 
 /// A time as a person reads it.
@@ -247,17 +245,14 @@ pub(super) fn counted(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A value of an enum of the contract: `RateLimited` is `rate-limited`, and `Unspecified` nothing.
-pub(super) fn word(value: impl std::fmt::Debug) -> String {
-    let name = format!("{value:?}");
-    let mut word = String::new();
-    for c in name.chars().filter(|_| name != "Unspecified") {
-        if c.is_uppercase() && !word.is_empty() {
-            word.push('-');
-        }
-        word.push(c.to_ascii_lowercase());
+/// A value of an enum of the contract by its name: `SOURCE_STATUS_RATE_LIMITED` of
+/// `SOURCE_STATUS_` is `rate-limited`, and `…_UNSPECIFIED` nothing.
+pub(super) fn word(of: &str, name: &str) -> String {
+    let name = name.strip_prefix(of).unwrap_or(name);
+    if name == "UNSPECIFIED" {
+        return String::new();
     }
-    word
+    name.to_ascii_lowercase().replace('_', "-")
 }
 
 /// Bytes as a person reads them.
@@ -337,9 +332,12 @@ mod tests {
     #[test]
     fn a_value_of_an_enum_is_said_in_small_letters_with_hyphens() {
         let words = [
-            word(v1::SourceStatus::RateLimited),
-            word(v1::SourceKind::Git),
-            word(v1::SyncEnding::Unspecified),
+            word(
+                "SOURCE_STATUS_",
+                v1::SourceStatus::RateLimited.as_str_name(),
+            ),
+            word("SOURCE_KIND_", v1::SourceKind::Git.as_str_name()),
+            word("SYNC_ENDING_", v1::SyncEnding::Unspecified.as_str_name()),
         ];
         assert_eq!(words, ["rate-limited", "git", ""]);
     }

@@ -6,7 +6,6 @@ use clap::{Args, Subcommand};
 use super::args::Command;
 use super::block::{self, Block};
 use super::command_line::wrong;
-use super::output::{HINT, note};
 use super::review::{self, Review};
 use super::skill_args::OfSkill;
 
@@ -38,8 +37,8 @@ pub(super) struct Held {
     version: Option<String>,
 }
 
-/// The command by its name of now. Whoever used an older one is told.
-pub(super) fn now(command: Command) -> Command {
+/// The command by its name of now, and that name where it was called by an older one.
+pub(super) fn now(command: Command) -> (Command, Option<&'static str>) {
     let (command, name) = match command {
         Command::Renamed(Renamed::Held(Held { skill, version })) => match skill {
             None => (reviewed(review::Action::List), "review list"),
@@ -73,12 +72,9 @@ pub(super) fn now(command: Command) -> Command {
             let add = block::Add { skill, reason };
             (blocked(block::Action::Add(add)), "block add")
         }
-        command => return command,
+        command => return (command, None),
     };
-    note(&format!(
-        "{HINT}hint:{HINT:#} this command is called `repertoire {name}` now"
-    ));
-    command
+    (command, Some(name))
 }
 
 fn reviewed(action: review::Action) -> Command {

@@ -109,7 +109,7 @@ fn findings(found: &[v1::SecurityFinding], output: &Output) -> Done {
         let style = style(finding.severity());
         let word = match finding.severity() {
             v1::SecuritySeverity::Unspecified => "info".to_owned(),
-            severity => word(severity),
+            severity => word("SECURITY_SEVERITY_", severity.as_str_name()),
         };
         let place = match (&finding.file_path, finding.line_number) {
             (None, _) => String::new(),

@@ -110,7 +110,9 @@ struct Remove {
 
 const SOURCES: List<v1::SourceInfo> = List::new(&[
     ("source", |info| of(info).source_id),
-    ("kind", |info| word(of(info).kind())),
+    ("kind", |info| {
+        word("SOURCE_KIND_", of(info).kind().as_str_name())
+    }),
     ("skills", |info| info.skills_contributed.to_string()),
     ("at", |info| info.revision.clone()),
     ("synced", |info| time(info.last_successful_sync)),

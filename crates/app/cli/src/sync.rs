@@ -62,12 +62,16 @@ const SYNCS: List<v1::EndedSync> = List::new(&[
     ("ended", |sync| time(sync.completed_at)),
     ("ms", |sync| sync.duration_ms.to_string()),
     ("changed", |sync| sync.skills_updated.to_string()),
-    ("status", |sync| word(sync.status())),
+    ("status", |sync| {
+        word("SYNC_ENDING_", sync.status().as_str_name())
+    }),
 ]);
 
 const HEALTH: List<v1::SourceHealth> = List::new(&[
     ("source", |source| source.source_id.clone()),
-    ("health", |source| word(source.status())),
+    ("health", |source| {
+        word("SOURCE_STATUS_", source.status().as_str_name())
+    }),
     ("skills", |source| source.skills_contributed.to_string()),
     ("synced", |source| time(source.last_successful_sync)),
     ("failures", |source| source.error_count_24h.to_string()),

@@ -119,7 +119,7 @@ fn timestamp(time: &prost_types::Timestamp) -> Json {
         .map_or(Json::Null, |time| time.to_string().into())
 }
 
-/// A tree of JSON as text.
+/// A tree of JSON as text. Its keys are strings, so writing it cannot fail.
 pub(super) fn append(json: &Json, text: &mut String) {
     match json {
         Json::String(string) => quote(string, text),
