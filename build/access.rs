@@ -203,6 +203,6 @@ fn camel(name: &str) -> String {
 }
 
 /// `ACTION_READ` as `read`.
-fn action_name(action: &str) -> String {
+pub(super) fn action_name(action: &str) -> String {
     action.trim_start_matches("ACTION_").to_ascii_lowercase()
 }

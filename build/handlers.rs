@@ -3,21 +3,31 @@
 use std::error::Error;
 use std::fmt::Write as _;
 
-use prost_reflect::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
+use prost_reflect::{
+    DescriptorPool, ExtensionDescriptor, Kind, MessageDescriptor, MethodDescriptor,
+    ServiceDescriptor,
+};
 
 use super::PACKAGE;
-use super::access::snake;
+use super::access::{action_name, snake};
 
 /// A trait for each service, and tonic's for whatever wraps an implementation of it.
 pub(super) fn generate(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+    let needs = pool
+        .get_extension_by_name("repertoire.v1.needs")
+        .ok_or("no extension repertoire.v1.needs")?;
     let mut code = String::new();
     for service in pool.services().filter(|s| s.package_name() == PACKAGE) {
-        service_of(&service, &mut code)?;
+        service_of(&service, &needs, &mut code)?;
     }
     Ok(code)
 }
 
-fn service_of(service: &ServiceDescriptor, code: &mut String) -> Result<(), Box<dyn Error>> {
+fn service_of(
+    service: &ServiceDescriptor,
+    needs: &ExtensionDescriptor,
+    code: &mut String,
+) -> Result<(), Box<dyn Error>> {
     let (name, module) = (service.name(), snake(service.name()));
     let (mut calls, mut streams, mut wrapped) = (String::new(), String::new(), String::new());
     for method in service.methods() {
@@ -33,10 +43,11 @@ fn service_of(service: &ServiceDescriptor, code: &mut String) -> Result<(), Box<
             calls,
             "/// `{rpc}`.\nfn {call}(&self, request: Request<{request}>) -> impl Future<Output = Answer<{answer}>> + Send;"
         )?;
+        let rights = rights(&method, needs)?;
         writeln!(
             wrapped,
             "async fn {call}(&self, request: Request<{request}>) -> Result<Response<{answer}>, Status> {{\n\
-             self.view(&request).await.{call}(request).await.map_err(status)\n}}"
+             {rights}self.view(&request).await.{call}(request).await.map_err(status)\n}}"
         )?;
     }
     write!(
@@ -47,6 +58,57 @@ fn service_of(service: &ServiceDescriptor, code: &mut String) -> Result<(), Box<
          impl<S: {name}> v1::{module}_server::{name} for Handlers<S> {{\n{streams}{wrapped}}}\n"
     )?;
     Ok(())
+}
+
+/// Asks for the rights that values of the request need. Such a value is in a field of the
+/// request itself, where this finds it.
+fn rights(
+    method: &MethodDescriptor,
+    needs: &ExtensionDescriptor,
+) -> Result<String, Box<dyn Error>> {
+    let mut code = String::new();
+    for (field, values) in valued(&method.input(), needs) {
+        if method.is_client_streaming() || field.contains('.') {
+            let name = method.full_name();
+            return Err(format!("{name}: `needs` is known for plain fields of one request").into());
+        }
+        writeln!(
+            code,
+            "needs(&request, request.get_ref().{field}, &[{values}]).map_err(status)?;"
+        )?;
+    }
+    Ok(code)
+}
+
+/// Fields of a message whose values need a right, each with its values and their actions.
+fn valued(message: &MessageDescriptor, needs: &ExtensionDescriptor) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for field in message.fields() {
+        match field.kind() {
+            Kind::Enum(kind) => {
+                let values = kind.values().filter_map(|value| {
+                    let options = value.options();
+                    let number = options.get_extension(needs).as_enum_number()?;
+                    let action = needs.kind().as_enum()?.get_value(number)?;
+                    let action = action_name(action.name());
+                    (number != 0).then(|| format!("({}, {action:?}),", value.number()))
+                });
+                let values: String = values.collect();
+                if !values.is_empty() {
+                    let list = if field.is_list() { ".list" } else { "" };
+                    found.push((format!("{}{list}", field.name()), values));
+                }
+            }
+            Kind::Message(inner) if inner.package_name() == PACKAGE && inner != *message => {
+                let inner = valued(&inner, needs).into_iter();
+                found.extend(
+                    inner.map(|(name, values)| (format!("{}.{name}", field.name()), values)),
+                );
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Of the request and of the answer, each of them one message.

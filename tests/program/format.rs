@@ -212,6 +212,10 @@ fn a_command_by_its_name_of_before_does_the_same_and_says_what_it_is_called_now(
         let expected = (stdout, hint + &stderr, code);
         assert_eq!(before.run(old, None), expected, "{old}");
     }
+    // Scripts read what failed as JSON from stderr.
+    let failed = before.run("unblock nothing --format json", None);
+    assert_eq!(failed, now.run("block remove nothing --format json", None));
+    serde_json::from_str::<serde_json::Value>(&failed.1).expect("JSON alone");
     let (_, stderr, code) = before.run("block evil --reason Harm list", None);
     assert_eq!(code, Some(2), "{stderr}");
 }

@@ -10,8 +10,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::v1;
-use access::Authorize;
-use model::Failure;
+use access::{Access, Actions, Authorize};
+use model::{Failure, Principal};
 
 /// Of each rpc by its path: the action, and whether the audit trail has its calls.
 const RPCS: &[(&str, &str, bool)] = include!(concat!(env!("OUT_DIR"), "/access.rs"));
@@ -35,8 +35,15 @@ pub fn is_recorded(path: &str) -> bool {
     clippy::expect_used,
     reason = "the build wrote the names of the contract's enum, which a test compares"
 )]
-fn action(name: &str) -> Option<access::Action> {
+pub(super) fn action(name: &str) -> Option<access::Action> {
     (name != "anything").then(|| name.parse().expect("an action of the contract"))
+}
+
+/// Who makes a call and what it may do, as the server's layers found out and put into it.
+#[must_use]
+pub fn access_of(call: &http::Extensions) -> Access {
+    let found = call.get().cloned();
+    found.unwrap_or_else(|| Access::without_sign_in(Principal::anonymous(), Actions::default()))
 }
 
 /// An action as the contract has it.

@@ -2,7 +2,8 @@
 //!
 //! A handler is a method of what its caller may see: [`Handlers`] makes the [`View`] of each
 //! call before it calls the handler, and nobody else reaches the service, so a handler that
-//! forgets whose call it is does not exist.
+//! forgets whose call it is does not exist. A value that needs a right of its own
+//! (`(repertoire.v1.needs)`) is asked about there as well.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -11,6 +12,7 @@ use futures_util::Stream;
 use http::Extensions;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::access::{access_of, action};
 use super::{status, v1};
 use model::Failure;
 
@@ -41,6 +43,15 @@ impl<S: View> Handlers<S> {
 
     async fn view<T>(&self, request: &Request<T>) -> Cow<'_, S> {
         self.0.view(request.extensions()).await
+    }
+}
+
+/// Asks for the action that a value of a request needs: `of` has those that need one.
+fn needs<T>(request: &Request<T>, value: i32, of: &[(i32, &str)]) -> Result<(), Failure> {
+    let of = of.iter().find(|(known, _)| *known == value);
+    match of.and_then(|(_, name)| action(name)) {
+        Some(action) => access_of(request.extensions()).require(action),
+        None => Ok(()),
     }
 }
 

@@ -26,7 +26,9 @@ use std::sync::{LazyLock, OnceLock};
 
 use prost::Message as _;
 
-pub use access::{Looks, action_from_wire, action_on_wire, actions, is_recorded, looked_at};
+pub use access::{
+    Looks, access_of, action_from_wire, action_on_wire, actions, is_recorded, looked_at,
+};
 pub use check::{Checked, Violation};
 pub use codec::CheckedCodec;
 pub use gateway::{FOR_MODEL, INDEX_VERSION, SESSION_REMEMBERED, values as json};

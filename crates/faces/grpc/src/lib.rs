@@ -63,20 +63,15 @@ use futures_util::future;
 use futures_util::future::Either;
 use tonic::Request;
 
-use ::access::{Access, Actions};
+use ::access::Access;
 use ::registry::Caller;
+use contract::access_of;
 use executor::DEFAULT_DEADLINE;
 use model::{Code, Digest, Failure, Principal, Reference, VersionNumber, VersionSelector};
 
 /// Who makes a call and what it may do, as the server's layers found out.
 fn access<T>(request: &Request<T>) -> Access {
     access_of(request.extensions())
-}
-
-/// The same of what a call carries.
-fn access_of(call: &http::Extensions) -> Access {
-    let found = call.get().cloned();
-    found.unwrap_or_else(|| Access::without_sign_in(Principal::anonymous(), Actions::default()))
 }
 
 /// Who makes a call.

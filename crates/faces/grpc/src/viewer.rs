@@ -78,7 +78,7 @@ impl Viewer {
         let Some(views) = &self.views else {
             return Sight::Everything;
         };
-        let seen = views.seen(&super::access_of(call)).await;
+        let seen = views.seen(&contract::access_of(call)).await;
         seen.map_or(Sight::Everything, Sight::Part)
     }
 
@@ -86,7 +86,7 @@ impl Viewer {
     #[must_use]
     pub fn sees(&self, call: &Call) -> Option<Arc<dyn Sees>> {
         let views = self.views.as_ref()?;
-        Some(views.sees(&super::access_of(call)))
+        Some(views.sees(&contract::access_of(call)))
     }
 
     /// Who decides to which skills a caller may do an action. None: to all.
