@@ -13,7 +13,7 @@ use model::Code;
 use server::{
     self, Background, Config, LOG, LogFile, Settings, StartError, Started, Telemetry, connect_local,
 };
-use store::OpenError;
+use store::{Holder, OpenError, holder};
 
 /// How long it waits for a command, or for a server that leaves, to be done with the directory.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -60,7 +60,7 @@ pub(super) async fn background(global: &Global, config: Config) -> Exit {
         Err(error) => return Ok(refused(start_failed(&error))),
     };
     if !tell(&Started::Serving) {
-        server.is_not_awaited();
+        server.leave_when_unused();
     }
     let data = settings.data.display();
     tracing::info!(%data, process = std::process::id(), version = env!("CARGO_PKG_VERSION"), "serving");
@@ -87,9 +87,14 @@ async fn start(
 ) -> Result<Option<Background>, StartError> {
     let until = Instant::now() + OPEN_TIMEOUT;
     loop {
-        match Background::start(settings.clone(), telemetry).await {
-            Err(StartError::Open(OpenError::InUse { .. })) if Instant::now() < until => {}
-            started => return started.map(Some),
+        // All that a server is made of is made only where it may get the directory.
+        let is_held = matches!(holder(&settings.data), Ok(Holder::Process(_)));
+        let is_late = Instant::now() >= until;
+        if !is_held || is_late {
+            match Background::start(settings.clone(), telemetry).await {
+                Err(StartError::Open(OpenError::InUse { .. })) if !is_late => {}
+                started => return started.map(Some),
+            }
         }
         if connect_local(&settings.data).await.is_some() || !output::is_read() {
             return Ok(None);

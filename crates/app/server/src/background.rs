@@ -99,9 +99,8 @@ impl Background {
         })
     }
 
-    /// Nobody is about to connect: it leaves as soon as it would once its last connection has
-    /// ended.
-    pub fn is_not_awaited(&self) {
+    /// Leaves without the time that a window has for its first connection, unless one is there.
+    pub fn leave_when_unused(&self) {
         self.connected.send_modify(|_| {});
     }
 
