@@ -9,7 +9,7 @@ use prost_reflect::{
 };
 
 use super::PACKAGE;
-use super::access::{action_name, snake};
+use super::access::{action_name, item_of, snake};
 
 /// A trait for each service, and tonic's for whatever wraps an implementation of it.
 pub(super) fn generate(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
@@ -39,15 +39,22 @@ fn service_of(
         } else {
             response
         };
+        // A stream whose items are refused one by one, since its answers can hold a refusal.
+        let has_items = method.is_client_streaming() && item_of(&method.output()).is_some();
+        let (items, asked) = if has_items {
+            (", items: ItemAuthorizer", ", ItemAuthorizer::of_call()")
+        } else {
+            ("", "")
+        };
         writeln!(
             calls,
-            "/// `{rpc}`.\nfn {call}(&self, request: Request<{request}>) -> impl Future<Output = Answer<{answer}>> + Send;"
+            "/// `{rpc}`.\nfn {call}(&self, request: Request<{request}>{items}) -> impl Future<Output = Answer<{answer}>> + Send;"
         )?;
         let rights = rights(&method, needs)?;
         writeln!(
             wrapped,
             "async fn {call}(&self, request: Request<{request}>) -> Result<Response<{answer}>, Status> {{\n\
-             {rights}self.view(&request).await.{call}(request).await.map_err(status)\n}}"
+             {rights}self.view(&request).await.{call}(request{asked}).await.map_err(status)\n}}"
         )?;
     }
     write!(

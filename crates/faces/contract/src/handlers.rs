@@ -3,17 +3,20 @@
 //! A handler is a method of what its caller may see: [`Handlers`] makes the [`View`] of each
 //! call before it calls the handler, and nobody else reaches the service, so a handler that
 //! forgets whose call it is does not exist. A value that needs a right of its own
-//! (`(repertoire.v1.needs)`) is asked about there as well.
+//! (`(repertoire.v1.needs)`) is asked about there as well, and a handler of a stream whose items
+//! are refused one by one gets the [`ItemAuthorizer`] of its call.
 
 use std::borrow::Cow;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_util::Stream;
 use http::Extensions;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::access::{access_of, action};
-use super::{status, v1};
+use super::access::{access_of, action, looks};
+use super::{Checked, status, v1};
+use ::access::Authorize;
 use model::Failure;
 
 /// What a handler answers; its failure becomes a status in one place.
@@ -43,6 +46,25 @@ impl<S: View> Handlers<S> {
 
     async fn view<T>(&self, request: &Request<T>) -> Cow<'_, S> {
         self.0.view(request.extensions()).await
+    }
+}
+
+/// Decides which items of a stream its caller may send. Only the call layer makes one, from the
+/// action that the contract states, so a handler cannot use another.
+#[derive(Clone)]
+pub struct ItemAuthorizer(Option<Arc<dyn Authorize>>);
+
+impl ItemAuthorizer {
+    fn of_call() -> Self {
+        Self(looks().authorizer)
+    }
+
+    /// Checks the action of the call for the skill that an item names.
+    ///
+    /// # Errors
+    /// The caller may not do it.
+    pub fn check(&self, item: &impl Checked) -> Result<(), Failure> {
+        self.0.as_deref().map_or(Ok(()), |by| item.authorize(by))
     }
 }
 

@@ -11,10 +11,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tonic::{Status, Streaming};
 
 use super::publish;
-use access::Authorize;
+use contract::handlers::ItemAuthorizer;
+use contract::refusal;
 use contract::v1;
 use contract::v1::publish_skills_response::Result as Published;
-use contract::{Checked as _, refusal};
 use executor::Kind;
 use model::{Failure, Principal};
 use registry::{Registry, Submitted};
@@ -66,7 +66,7 @@ impl Bulk {
         &self,
         items: Streaming<v1::PublishSkillsRequest>,
         by: Principal,
-        authorizer: Option<Arc<dyn Authorize>>,
+        authorizer: ItemAuthorizer,
     ) -> impl Stream<Item = ItemAnswer> + Send + use<> {
         let (send, answers) = mpsc::channel(MAX_UNREAD_ANSWERS);
         tokio::spawn(self.clone().run(items, (by, authorizer), send));
@@ -76,7 +76,7 @@ impl Bulk {
     async fn run(
         self,
         items: Streaming<v1::PublishSkillsRequest>,
-        caller: (Principal, Option<Arc<dyn Authorize>>),
+        caller: (Principal, ItemAuthorizer),
         send: mpsc::Sender<ItemAnswer>,
     ) {
         let state = (items, send, self.clone());
@@ -152,13 +152,11 @@ impl Bulk {
     async fn read(
         &self,
         item: v1::PublishSkillsRequest,
-        (by, authorizer): (Principal, Option<Arc<dyn Authorize>>),
+        (by, authorizer): (Principal, ItemAuthorizer),
     ) -> Result<Submitted, Failure> {
         let request = publish::item(item)?;
-        // One that the caller may not publish is refused by itself, and ends nothing.
-        if let Some(authorizer) = authorizer {
-            request.authorize(&*authorizer)?;
-        }
+        // One that the caller may not publish is refused alone, and does not end the stream.
+        authorizer.check(&request)?;
         let submission = publish::submission(request, by);
         Ok(self.registry.read(Kind::Import, submission).await?)
     }

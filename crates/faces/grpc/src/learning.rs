@@ -10,7 +10,7 @@ use http::Extensions;
 use tonic::{Request, Response};
 
 use super::convert::{count, time};
-use super::{access, page_size, token, waited};
+use super::{page_size, token, waited};
 use ::access::Action;
 use ::learning::{Learner, Learning, Reset, Review, Submit};
 use contract::handlers::{self, Answer, Messages, View};
@@ -33,13 +33,18 @@ const FEEDBACK: bool = true;
 #[derive(Debug, Clone)]
 pub struct LearningService {
     learning: Learning,
+    /// Those of a caller that did not sign in, but in a view.
+    learners: Learners,
 }
 
 impl LearningService {
     /// The service of learning.
     #[must_use]
     pub fn new(learning: Learning) -> Self {
-        Self { learning }
+        Self {
+            learning,
+            learners: Learners::default(),
+        }
     }
 
     /// Learning, whose paths are read by now.
@@ -49,23 +54,38 @@ impl LearningService {
     }
 }
 
-/// Whose progress a call is about. A caller that signed in has learners of its own; whoever
-/// reviews may ask about everybody's.
-fn learner<T>(request: &Request<T>, name: &str) -> Result<Learner, Failure> {
-    let caller = access(request).caller;
-    let learner = match caller.principal.namespace() {
-        Some(namespace) if name.is_empty() || !caller.rights.allow(Action::Grade) => {
-            Learner::of(&namespace, name)
-        }
-        _ => Learner::new(name),
-    };
-    learner.map_err(Failure::from)
+/// The learners that a caller may name.
+#[derive(Debug, Clone, Default)]
+struct Learners {
+    /// Whose learners they are: those of a caller that signed in. None: everybody's.
+    owner: Option<String>,
+    /// It may also name those of others: it reviews solutions.
+    all: bool,
+}
+
+impl Learners {
+    /// The learner that a request names; without a name, the caller itself.
+    fn find(&self, name: &str) -> Result<Learner, Failure> {
+        let learner = match &self.owner {
+            Some(owner) if name.is_empty() || !self.all => Learner::of(owner, name),
+            _ => Learner::new(name),
+        };
+        learner.map_err(Failure::from)
+    }
 }
 
 impl View for LearningService {
-    async fn view<'a>(&'a self, _: &Extensions) -> Cow<'a, Self> {
-        // Learning paths are for everybody; learners are told apart by their names.
-        Cow::Borrowed(self)
+    async fn view<'a>(&'a self, call: &Extensions) -> Cow<'a, Self> {
+        let caller = contract::access_of(call).caller;
+        // Paths are for everybody; progress is that of the caller's own learners.
+        let learners = Learners {
+            owner: caller.principal.namespace().map(Cow::into_owned),
+            all: caller.rights.allow(Action::Grade),
+        };
+        Cow::Owned(Self {
+            learning: self.learning.clone(),
+            learners,
+        })
     }
 }
 
@@ -74,7 +94,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::GetPathsRequest>,
     ) -> Answer<v1::GetPathsResponse> {
-        let learner = learner(&request, &request.get_ref().learner)?;
+        let learner = self.learners.find(&request.get_ref().learner)?;
         let v1::GetPathsRequest {
             category,
             difficulty,
@@ -95,7 +115,7 @@ impl handlers::Learning for LearningService {
     }
 
     async fn get_path(&self, request: Request<v1::GetPathRequest>) -> Answer<v1::GetPathResponse> {
-        let learner = learner(&request, &request.get_ref().learner)?;
+        let learner = self.learners.find(&request.get_ref().learner)?;
         let v1::GetPathRequest {
             path_id,
             include_exercises,
@@ -112,7 +132,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::NextExerciseRequest>,
     ) -> Answer<v1::NextExerciseResponse> {
-        let learner = learner(&request, &request.get_ref().learner)?;
+        let learner = self.learners.find(&request.get_ref().learner)?;
         let v1::NextExerciseRequest {
             path_id,
             learner: _,
@@ -136,7 +156,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::GetExerciseRequest>,
     ) -> Answer<v1::GetExerciseResponse> {
-        let learner = learner(&request, &request.get_ref().learner)?;
+        let learner = self.learners.find(&request.get_ref().learner)?;
         let v1::GetExerciseRequest {
             exercise_id,
             learner: _,
@@ -157,7 +177,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::RevealHintRequest>,
     ) -> Answer<v1::RevealHintResponse> {
-        let learner = learner(&request, &request.get_ref().learner)?;
+        let learner = self.learners.find(&request.get_ref().learner)?;
         let v1::RevealHintRequest {
             exercise_id,
             learner: _,
@@ -182,7 +202,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::SubmitSolutionRequest>,
     ) -> Answer<v1::SubmitSolutionResponse> {
-        let learner = learner(&request, &request.get_ref().learner)?;
+        let learner = self.learners.find(&request.get_ref().learner)?;
         let v1::SubmitSolutionRequest {
             exercise_id,
             solution,
@@ -222,7 +242,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::GetProgressRequest>,
     ) -> Answer<v1::GetProgressResponse> {
-        let learner = learner(&request, &request.get_ref().learner)?;
+        let learner = self.learners.find(&request.get_ref().learner)?;
         let v1::GetProgressRequest {
             path_id,
             include_history,
@@ -285,7 +305,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::ResetProgressRequest>,
     ) -> Answer<v1::ResetProgressResponse> {
-        let learner = learner(&request, &request.get_ref().learner)?;
+        let learner = self.learners.find(&request.get_ref().learner)?;
         let v1::ResetProgressRequest {
             path_id,
             confirm,
@@ -366,7 +386,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::WatchProgressRequest>,
     ) -> Answer<Messages<v1::WatchProgressResponse>> {
-        let learner = learner(&request, &request.get_ref().learner)?;
+        let learner = self.learners.find(&request.get_ref().learner)?;
         let v1::WatchProgressRequest {
             learner: _,
             after_sequence,

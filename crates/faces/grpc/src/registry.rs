@@ -10,14 +10,13 @@ use super::convert::{self, info};
 use super::sources::Sources;
 use super::viewer::{Sight, Viewer};
 use super::{
-    DEFAULT_VERSIONS, access, blocklist, caller, export, named, number, page_size, principal,
-    publish, selector, sources, sync, target, time_left, token, trust, usage, watch,
+    DEFAULT_VERSIONS, blocklist, caller, export, named, number, page_size, principal, publish,
+    selector, sources, sync, target, time_left, token, trust, usage, watch,
 };
-use ::access::Action;
 use ::search::SearchIndex;
 use ::sync::Engine;
 use admission::Peer;
-use contract::handlers::{self, Answer, Messages, View};
+use contract::handlers::{self, Answer, ItemAuthorizer, Messages, View};
 use contract::v1;
 use lookup::Lookup;
 use model::{Reference, VersionSelector};
@@ -110,11 +109,10 @@ impl handlers::Registry for RegistryService {
     async fn publish_skills(
         &self,
         request: Request<Streaming<v1::PublishSkillsRequest>>,
+        items: ItemAuthorizer,
     ) -> Answer<Messages<v1::PublishSkillsResponse>> {
-        let access = access(&request);
-        let authorizer = self.viewer.authorizer(&access, Action::Publish);
-        let by = access.caller.principal.clone();
-        let answers = self.bulk.publish(request.into_inner(), by, authorizer);
+        let by = principal(&request);
+        let answers = self.bulk.publish(request.into_inner(), by, items);
         Ok(Response::new(Box::pin(answers)))
     }
 

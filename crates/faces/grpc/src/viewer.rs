@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use http::Extensions as Call;
 
-use ::access::{Access, Action, Authorize};
 use ::registry::{Sees, WatchFilter};
 use local::{AgentFolders, Changes, Overlays};
 use model::Event;
@@ -87,14 +86,6 @@ impl Viewer {
     pub fn sees(&self, call: &Call) -> Option<Arc<dyn Sees>> {
         let views = self.views.as_ref()?;
         Some(views.sees(&contract::access_of(call)))
-    }
-
-    /// Who decides to which skills a caller may do an action. None: to all.
-    pub(super) fn authorizer(&self, access: &Access, of: Action) -> Option<Arc<dyn Authorize>> {
-        match &self.views {
-            Some(views) => views.namespaces().authorizer(access, of),
-            None => access.authorizer(of),
-        }
     }
 
     /// What happens to the skills around a caller.
