@@ -58,7 +58,7 @@ form: programs
 	$(TOOLS)/rumdl check --silent --no-cache --enable MD042,MD051,MD052,MD057 *.md docs clients examples deploy
 
 rendered: programs
-	$(NEXTEST) run --workspace --test quick --status-level fail
+	$(NEXTEST) run --workspace -E 'binary(quick) + test(golden)' --status-level fail
 
 # And what the compiler alone knows. All is built at once, since the server, which the tests of
 # `rendered` need, compiles on one processor at the end of what it is made of.

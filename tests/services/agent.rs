@@ -129,6 +129,9 @@ fn text(result: &CallToolResult) -> String {
 
 /// Holds what was found to a file of `tests/golden`.
 fn golden(name: &str, found: &Json) {
+    let test = std::thread::current();
+    let is_quick = test.name().is_some_and(|name| name.contains("golden"));
+    assert!(is_quick, "`make quick` runs it where `golden` is in its name");
     let found = serde_json::to_string_pretty(found).expect("JSON") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
@@ -139,7 +142,7 @@ fn golden(name: &str, found: &Json) {
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(
         expected, found,
-        "run with UPDATE_GOLDEN=1 and look at the difference"
+        "`UPDATE_GOLDEN=1 make rendered` writes it again; read the difference"
     );
 }
 
@@ -206,7 +209,7 @@ fn between<'a>(text: &'a str, before: &str, behind: &str) -> &'a str {
 /// Five tasks of an agent that knows its tools and no skill: what it does next follows from
 /// what it was answered.
 #[tokio::test(flavor = "multi_thread")]
-async fn five_tasks_take_the_fewest_calls_possible() {
+async fn golden_costs_of_five_tasks_are_those_of_the_fewest_calls() {
     let mut world = with_corpus().await;
     let mut request = skill(
         "acme/tools/billing-rules",

@@ -227,7 +227,7 @@ async fn publish(world: &mut World, numbers: Range<usize>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_toolsets_cost_does_not_grow_with_the_skills() {
+async fn golden_costs_of_toolsets_do_not_grow_with_the_skills() {
     let mut world = World::new().await;
     let few = costs(&world).await;
     let (first, others) = (0..MANY, MANY..testing::at_night(MANY, MANY_AT_NIGHT));
