@@ -50,12 +50,12 @@ TOOLS = " ".join(TOOLS.split()).replace(", ]", "]")
 DROPPED = "the outcome was dropped: this worker has no such invocation, or has answered it"
 NOT_LET_IN = harness.refused(
     "PERMISSION_DENIED",
-    "The worker is not let in",
+    "The worker is not admitted",
     "WORKER_REFUSED",
     2041,
     help=[
-        "Show the token of an entry of `tools.workers` of the server's config file, as `authorization: Bearer TOKEN`",
-        "docs/tool-workers.md tells how an operator lets workers in",
+        "Send the token of an entry of `tools.workers` of the server's config file, as `authorization: Bearer TOKEN`",
+        "docs/tool-workers.md explains how an operator admits workers",
     ],
 )
 
@@ -64,7 +64,7 @@ def gone(method):
     return refusal(
         "TOOL_UNAVAILABLE",
         f"The worker that ran `{method}` of {SKILL} is gone, and did not answer",
-        "The tool may have done its work: look before calling it again",
+        "The tool may have done its work: check before calling it again",
     )
 
 
@@ -540,10 +540,10 @@ def test_a_deadline_that_passes_is_a_timeout_for_the_caller_and_a_cancel_for_the
     problem = result(called)
     assert (problem["status"], problem["code"]) == (504, "TIMEOUT"), problem
     assert problem["detail"].startswith(f"The worker did not answer the call of `hold` of {SKILL} within 1."), problem
-    assert problem["recovery_suggestions"] == ["The tool may have done its work: look before calling it again"]
+    assert problem["recovery_suggestions"] == ["The tool may have done its work: check before calling it again"]
     assert worker.next("cancel") == pb.Cancel(invocation_id=invocation.invocation_id, reason="the deadline passed")
     # The slot is held by the call that nobody waits for.
-    problem = by_rest(hosting, caller.session, {"grpc_timeout": "500m"})
+    problem = by_rest(hosting, caller.session, {"grpc_timeout": "1000m"})
     assert problem["code"] == "TIMEOUT"
     assert problem["detail"].startswith(f"No worker had room for the call of `hold` of {SKILL} within 0."), problem
     assert problem["recovery_suggestions"][0] == "Call again later: the tool has not run"
@@ -622,7 +622,7 @@ def test_a_message_that_is_too_large_to_be_read_ends_the_stream(attach, caller, 
 def test_an_outcome_that_breaks_the_contract_fails_its_call_alone(attach, caller, aside):
     worker = attach()
     broken = refusal(
-        "TOOL_FAILED", "The worker's answer breaks the rules of the contract; the server told it which"
+        "TOOL_FAILED", "The worker's answer breaks the rules of the contract; the server sent it a notice"
     )
     for outcome, why in [
         ({}, "the outcome has neither `result` nor `error`"),

@@ -26,7 +26,7 @@ use registry::{Head, Near, nearest_names};
 pub const LOAD_DETAILS: &str = "load_details";
 /// How much longer than it was told a handler is waited for, so that one which looks
 /// at the time itself is heard: it knows better what became of the call.
-const HANDLER_STOP_MARGIN: Duration = Duration::from_millis(5);
+const HANDLER_STOP_MARGIN: Duration = Duration::from_millis(50);
 
 /// Which tool to call, and with what.
 #[derive(Debug, Clone)]
