@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A search of an agent over stdio, beside agent-skill-search of PyPI: both over the same skills, in turn, in one run.
+"""A search of an agent over stdio, against agent-skill-search of PyPI: both over the same skills, in turn, in one run.
 
     cargo build --release && benches/peer.py [PROGRAM]
 

@@ -82,7 +82,7 @@ impl Server {
         self.signal(Signal::TERM);
         assert!(
             self.child.wait().expect("its end").success(),
-            "the server did not stop as it should"
+            "the server did not stop in time"
         );
         start.elapsed()
     }

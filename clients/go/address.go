@@ -75,7 +75,7 @@ func newSettings(address string, options []Option) (*settings, error) {
 		}
 	} else {
 		if hasToken && !isLocal(server.Hostname()) && !s.inClear {
-			return nil, invalid("a token would go to "+address+" for everybody on the way to read",
+			return nil, invalid("refusing to send a token over plain HTTP to "+address,
 				"Write https:// where the server has TLS")
 		}
 		s.security = insecure.NewCredentials()

@@ -133,7 +133,7 @@ func refusal(err error) error {
 		told.Code = unnamed(status.Code())
 	}
 	if told.Code == "SERVER_UNREACHABLE" && len(told.Next) == 0 {
-		told.Next = []string{"Look whether the server is there, and whether its address is the right one"}
+		told.Next = []string{"Check that the server is running and that its address is right"}
 	}
 	return told
 }

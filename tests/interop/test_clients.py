@@ -81,7 +81,7 @@ def test_clients_tell_a_refusal_by_its_code_and_what_to_do_next(server, language
 def test_clients_send_no_token_in_clear_to_another_machine(language):
     (told,) = drive(language, "http://skills.example.com", "search", "anything", REPERTOIRE_TOKEN="a-token")
     assert (told["code"], told["kind"]) == ("INVALID_PARAMETER", "refused")
-    assert told["message"] == "a token would go to http://skills.example.com for everybody on the way to read"
+    assert told["message"] == "refusing to send a token over plain HTTP to http://skills.example.com"
     assert "a-token" not in json.dumps(told)
 
 

@@ -144,4 +144,4 @@ def test_clients_call_a_tool_once(start, tmp_path, language):
 def test_clients_say_that_no_server_is_there(port, language):
     (told,) = drive(language, f"127.0.0.1:{port}", "search", "anything")
     assert (told["code"], told["kind"]) == ("SERVER_UNREACHABLE", "unavailable")
-    assert told["next"] == ["Look whether the server is there, and whether its address is the right one"]
+    assert told["next"] == ["Check that the server is running and that its address is right"]

@@ -139,7 +139,7 @@ def test_clients_and_workers_of_different_languages_understand_each_other(hostin
 
 def test_a_worker_with_a_wrong_token_is_told_what_to_do(hosting):
     process = start("python", LANGUAGES["python"][1], hosting, WORKER_TOKEN="a-token-of-nobody")
-    assert process.communicate(timeout=60) == ("", "PERMISSION_DENIED: The worker is not let in\n")
+    assert process.communicate(timeout=60) == ("", "PERMISSION_DENIED: The worker is not admitted\n")
     assert process.returncode == 1
 
 

@@ -33,7 +33,7 @@ def test_grpcurl_prints_the_details_in_words(grpcurl):
 
 
 NAME_A_SKILL = "Name a skill: `source/author/slug` or a short name; the list of skills has both"
-CHECK_FIRST = "Check the skill first, which lists all that is wrong and publishes nothing"
+CHECK_FIRST = "Validate the skill first, which reports every problem and publishes nothing"
 
 
 @pytest.mark.parametrize("request_", [{"command": ""}, {}])
@@ -89,7 +89,7 @@ def test_an_invalid_skill_is_refused_with_the_file_the_line_and_the_rule(grpcurl
         "SKILL_INVALID",
         2010,
         fields=[("SKILL.md:4", problem)],
-        help=["Mend the problems that are listed and publish again", CHECK_FIRST],
+        help=["Fix the listed problems and publish again", CHECK_FIRST],
     )
 
 

@@ -300,7 +300,7 @@ def test_a_withdrawn_version_answers_only_when_asked_for_exactly(grpcurl):
         "VERSION_YANKED",
         2014,
         metadata={"skill_id": "github/acme/withdrawn", "version": "2"},
-        help=["Put the version back first, or choose another one"],
+        help=["Unyank the version first, or choose another one"],
     )
 
     back = grpcurl.call("Registry/UnyankVersion", {**ask, "versionNumber": 2}).answer
@@ -405,7 +405,7 @@ def test_a_repeated_key_repeats_its_answer_and_writes_nothing(grpcurl):
         "The idempotency key 'key-1' was used for another request",
         "IDEMPOTENCY_KEY_REUSED",
         1015,
-        help=["Take a new key for a new request; repeat a request unchanged to repeat its answer"],
+        help=["Use a new key for a new request; repeat a request unchanged to repeat its answer"],
     )
 
 

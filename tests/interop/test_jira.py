@@ -35,7 +35,7 @@ EXPIRED = refusal(
 ASKED_TOO_OFTEN = (
     "TOOL_UNAVAILABLE",
     "Jira is asked too often by this account; it may be asked again in {} seconds",
-    "Wait for the time that is named, then ask for less: fewer fields, a narrower query",
+    "Wait for the stated time, then ask for less: fewer fields, a narrower query",
 )
 NARROW_QUERY = "Ask for fewer fields with `fields`, or for fewer issues with `max_results`"
 NO_TOKEN = "next_page_token is not one that this tool gave for the same arguments"
@@ -469,7 +469,7 @@ def test_a_wrong_query_is_refused_in_jiras_own_words(site, agent):
     assert agent.call("jira_search", jql="nonsense = 1") == refusal(
         "INVALID_PARAMETER",
         f"Jira refuses this query: {words}",
-        "Correct the query: look at names of fields and values, quotes and parentheses; jira_jql_reference has the "
+        "Correct the query: check names of fields and values, quotes and parentheses; jira_jql_reference has the "
         "rules",
         field="jql",
     )
@@ -506,7 +506,7 @@ FAILURES = {
         refusal(
             "TOOL_DENIED",
             "The account of this server may not see this query: You may not browse.",
-            "Tell the user; who administers Jira can give the account the permission to browse",
+            "Tell the user; a Jira administrator can give the account the permission to browse",
         ),
     ),
     "a person is wanted": (

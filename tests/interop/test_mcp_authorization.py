@@ -64,7 +64,7 @@ FIRST, MORE = ["load", "read"], ["load", "publish", "read"]
 
 
 OTHER = "oidc:corp/ada may publish skills for github/acme/* alone, not for github/other/hello"
-NEVER = "oidc:corp/ada may not have sources synced"
+NEVER = "oidc:corp/ada may not sync sources"
 
 
 def outcomes(said):

@@ -157,7 +157,7 @@ fn a_skill_that_was_begun_is_valid_and_nothing_is_written_over() {
         refused(&["new", "Refund_Desk"]),
         json!([
             "INVALID_PARAMETER",
-            "`Refund_Desk` is not a-z0-9 with single hyphens between, as the standard wants",
+            "`Refund_Desk` is not a valid name: use lower-case letters, digits and single hyphens",
             "`repertoire new refund-desk`",
         ])
     );

@@ -224,7 +224,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "tools:\n  jira:\n    url: http://a.example\n    token: s3cret\n",
-        "3 tools.jira.url: http would show the token to the network: use https (http is for this machine only)",
+        "3 tools.jira.url: http would expose the token to the network: use https (http is for this machine only)",
     ),
     (
         "tools:\n  jira:\n    url: https://a.example\n",
@@ -308,7 +308,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "sources:\n  a: {kind: git, location: 'https://example.com/x', trust: verified}\n",
-        "2 sources.a.trust: whose skills are trusted needs a `namespace`: others could have theirs beside it",
+        "2 sources.a.trust: whose skills are trusted needs a `namespace`: others could publish next to it",
     ),
     (
         "sync:\n  allow_networks: [here]\n",

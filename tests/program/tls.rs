@@ -303,7 +303,7 @@ async fn a_token_goes_to_no_other_machine_in_clear() {
         refused(&run(command.env("REPERTOIRE_TOKEN", "s3cret")).await)
     };
     let invalid = |message: &str| ("INVALID_PARAMETER".to_owned(), message.to_owned());
-    let expected = "a token would go to http://192.0.2.1:50051 for everybody on the way to read";
+    let expected = "refusing to send a token over plain HTTP to http://192.0.2.1:50051";
     assert_eq!(ask("http://192.0.2.1:50051").await, invalid(expected));
     let expected = "'localhost:50051' is not the address of a server: it begins with neither http:// nor https://";
     assert_eq!(ask("localhost:50051").await, invalid(expected));

@@ -1,5 +1,7 @@
 //! Words that a reader searches for: a constant ends in what it is.
 
+use std::path::Path;
+
 use crate::workspace::{files, packages};
 
 /// What the name of a number or a time says of it: a bound, a unit, or a kind.
@@ -91,4 +93,81 @@ fn a_constant_ends_in_what_it_is() {
          `…_TIMEOUT`, `…_INTERVAL`, `…_BYTES`:\n{}",
         found.join("\n")
     );
+}
+
+/// Words that this project once used in senses of its own, and what readers search for.
+const REPLACED: &[(&str, &str)] = &[
+    ("anew", "again, or a verb with re-"),
+    ("became of", "outcome, status"),
+    ("beside", "next to, with, in addition to"),
+    ("kept in step", "synced"),
+    ("mend", "fix, correct, repair"),
+    ("mended", "fixed, corrected, repaired"),
+    ("mends", "fixes, corrects, repairs"),
+    ("so many", "a number, as many as"),
+    ("tells", "returns, reports, shows"),
+    ("told", "notified, sent, shown"),
+    ("whoever", "the caller, every caller that"),
+];
+/// Pages about the code and its history, and a report of measurements.
+const FOR_DEVELOPERS: &[&str] = &["decisions.md", "mutants.md", "performance.md"];
+
+/// Whether a text has a word or phrase, in any case.
+fn has_word(text: &str, word: &str) -> bool {
+    let text = text.to_lowercase();
+    let is_part = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|it| it.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|it| it.chars().next());
+        !is_part(before) && !is_part(after)
+    })
+}
+
+/// The lines that people and models read: the contract, help, pages, errors and suggestions.
+fn lines_for_readers() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = vec![root.join("README.md"), root.join("SECURITY.md")];
+    for folder in ["proto/repertoire/v1", "tests/golden/help", "docs"] {
+        let entries = root.join(folder).read_dir().expect("a folder");
+        files.extend(entries.map(|entry| entry.expect("an entry").path()));
+    }
+    files.retain(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        path.is_file() && !name.is_some_and(|name| FOR_DEVELOPERS.contains(&name))
+    });
+    let mut lines = Vec::new();
+    let mut add = |path: &Path, text: &str, is_read: fn(&str) -> bool| {
+        let numbered = text.lines().enumerate().filter(|(_, line)| is_read(line));
+        lines.extend(numbered.map(|(at, line)| {
+            let place = format!("{}:{}", path.display(), at + 1);
+            (place, line.to_owned())
+        }));
+    };
+    for path in files {
+        // Pictures among the pages are no text.
+        if let Ok(text) = std::fs::read_to_string(&path) {
+            add(&path, &text, |_| true);
+        }
+    }
+    for package in packages().values() {
+        for (path, text) in files(package) {
+            add(&path, &text, |line| {
+                line.contains("#[error(") || line.contains(".suggest(")
+            });
+        }
+    }
+    lines
+}
+
+#[test]
+fn texts_for_readers_use_the_words_that_they_search_for() {
+    let mut found = Vec::new();
+    for (place, line) in lines_for_readers() {
+        for (word, instead) in REPLACED {
+            if has_word(&line, word) {
+                found.push(format!("{place}: {word}: {instead}: {}", line.trim()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -375,7 +375,7 @@ fn issuers_that_make_no_sense_are_refused_at_the_start() {
         ),
         (
             format!("access:\n  issuers: [{issuer}]\n"),
-            "there are issuers, and nobody is asked to sign in: set `access.sign_in: tokens`",
+            "there are issuers, but no caller has to sign in: set `access.sign_in: tokens`",
         ),
         (
             "access:\n  sign_in: tokens\n  public_url: skills.example.com\n".to_owned(),

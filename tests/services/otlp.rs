@@ -391,7 +391,7 @@ async fn a_collector_that_hangs_delays_no_call_and_a_stop_by_no_more_than_its_bo
     for (told, times) in [
         ("BatchSpanProcessor.SpanDroppingStarted", 1),
         ("BatchLogProcessor.LogDroppingStarted", 1),
-        ("what was left was not sent to the collector", 3),
+        ("the remaining telemetry was not sent to the collector", 3),
     ] {
         assert_eq!(log.matches(told).count(), times, "{told}");
     }

@@ -75,7 +75,7 @@ export function connect(server?: string, options: ConnectOptions = {}): Client {
   if (token) headers.push(["authorization", `Bearer ${token}`]);
   const hasSecret = headers.some(([name]) => name === "authorization");
   if (hasSecret && !isSecure && !isLocal(url) && !options.allowTokenInClear) {
-    const message = `a token would go to ${text} for everybody on the way to read`;
+    const message = `refusing to send a token over plain HTTP to ${text}`;
     throw refuse("INVALID_PARAMETER", message, ["Write https:// where the server has TLS"]);
   }
   const nodeOptions = isSecure && ca ? { ca: [...rootCertificates, authorities(ca)] } : {};

@@ -113,7 +113,7 @@ const UNNAMED = new Map<Code, string>([
   [Code.ResourceExhausted, "OVERLOADED"],
   [Code.Unavailable, "SERVER_UNREACHABLE"],
 ]);
-const LOOK = "Look whether the server is there, and whether its address is the right one";
+const LOOK = "Check that the server is running and that its address is right";
 
 /** A connection that could not be made is none of the server's faults, whatever the library calls it. */
 function isUnreached(error: ConnectError): boolean {

@@ -118,7 +118,7 @@ async fn files_that_cannot_be_used_are_told_and_the_server_goes_on() {
     })
     .await;
     let told = format!(
-        "tls.key: `{}` has no private key in PEM; TLS goes on with what was loaded before",
+        "tls.key: `{}` has no private key in PEM; TLS continues with the files loaded before",
         files.path("key.pem").display()
     );
     // What the server writes is read beside the test, and may come after its metrics.

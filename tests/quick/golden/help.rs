@@ -13,7 +13,23 @@ fn help(args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The commands stand two spaces in, below the headings of their groups; each group is a file.
+/// Without the options that every command has, which the file of `repertoire` shows.
+fn own(help: &str) -> String {
+    let mut is_common = false;
+    let mut own = String::new();
+    for line in help.lines() {
+        if !line.is_empty() && !line.starts_with(' ') {
+            is_common = line == "Options of every command:";
+        }
+        if !is_common {
+            own.push_str(line);
+            own.push('\n');
+        }
+    }
+    own
+}
+
+/// The commands are two spaces in, below the headings of their groups; each group is a file.
 #[test]
 fn the_help_teaches_every_command() {
     let top = help(&["--help"]);
@@ -29,7 +45,7 @@ fn the_help_teaches_every_command() {
         let command = line.strip_prefix("  ").filter(|it| !it.starts_with(' '));
         let command = command.and_then(|it| it.split_whitespace().next());
         if let Some(name) = command.filter(|name| *name != "help") {
-            let text = help(&[name, "--help"]);
+            let text = own(&help(&[name, "--help"]));
             let page = groups.entry(group.clone()).or_default();
             writeln!(page, "$ repertoire {name} --help\n{text}").expect("text");
         }

@@ -323,7 +323,7 @@ fn the_page_of_routes_lists_every_route() {
     let mut out = format!(
         "# Routes\n\n{RENDERED}\n\n\
          Every route of REST and the call that it is. `{{skill_id=*/*/*}}` in a path is an id of three segments. Fields of the request that are not in the\n\
-         path are in the query, or in the body where there is one. [rest.md](rest.md) says how routes behave, and which pages there are beside them.\n"
+         path are in the query, or in the body where there is one. [rest.md](rest.md) explains how routes behave, and lists the other pages.\n"
     );
     let services = reference.pool.services();
     for service in services.filter(|it| it.package_name() == PACKAGE) {

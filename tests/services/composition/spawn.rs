@@ -62,7 +62,7 @@ async fn a_sub_agent_gets_a_plan() {
          - **opencode-implementer**: Executes code implementation based on specifications \
          (skill://builtin/repertoire/@1.0.0/opencode-implementer/SKILL.md)\n\n\
          ### Tools you may call\n\n- `specKit`\n- `opencode-executor`\n\n\
-         ### Tools you may not call, whatever else is said\n\n- `write`\n- `edit`\n\n\
+         ### Tools you must not call, whatever other instructions say\n\n- `write`\n- `edit`\n\n\
          ### Your steps, in this order\n\n1. analyze-task\n2. generate-spec\n3. validate-spec\n4. read-spec\n\
          5. implement\n6. verify\n"
     );

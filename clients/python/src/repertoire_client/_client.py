@@ -59,7 +59,7 @@ def connect(
         metadata.append(("authorization", f"Bearer {token}"))
     has_secret = any(name == "authorization" for name, _ in metadata)
     if has_secret and not (address.is_secure or address.is_local or allow_token_in_clear):
-        message = f"a token would go to {text} for everybody on the way to read"
+        message = f"refusing to send a token over plain HTTP to {text}"
         raise refuse("INVALID_PARAMETER", message, "Write https:// where the server has TLS")
     if address.is_secure:
         channel = grpc.secure_channel(address.target, _credentials(ca), options=CHANNEL_OPTIONS)

@@ -110,7 +110,7 @@ UNNAMED = {
     Code.RESOURCE_EXHAUSTED: "OVERLOADED",
     Code.UNAVAILABLE: "SERVER_UNREACHABLE",
 }
-LOOK = "Look whether the server is there, and whether its address is the right one"
+LOOK = "Check that the server is running and that its address is right"
 
 
 def of_call(error: grpc.RpcError) -> RepertoireError:

@@ -27,7 +27,7 @@ Examples:
 
 Commands that read or write skills talk to the server that --server names, else to
 the one that has the data directory open, else open the data directory themselves;
-`mcp` and `watch` start a server for it instead, which leaves when nobody uses it.
+`mcp` and `watch` start a server for it instead, which stops when no window is connected.
 Those on the data directory itself (status, verify, backup, restore, salvage, compact,
 reindex) are for this machine's, and refuse --server.";
 
@@ -43,6 +43,8 @@ pub struct Cli {
 
 /// Options of every command.
 #[derive(Debug, Args)]
+// Else the help of a command has its own options somewhere among these.
+#[command(next_help_heading = "Options of every command")]
 pub(super) struct Global {
     /// Server to talk to, such as `http://127.0.0.1:50051` or `https://skills.example.com`.
     #[arg(long, global = true, env = "REPERTOIRE_SERVER", value_name = "URL")]
@@ -51,7 +53,7 @@ pub(super) struct Global {
     /// `REPERTOIRE_TOKEN`.
     #[arg(long = "header", global = true, value_name = "NAME: VALUE", value_parser = super::remote::header)]
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
-    /// Certificates (PEM) of authorities to trust beside the system's, for `https://`.
+    /// Certificates (PEM) of authorities to trust in addition to the system's, for `https://`.
     #[arg(long, global = true, env = "REPERTOIRE_CA", value_name = "FILE")]
     pub(super) ca: Option<PathBuf>,
     /// The certificate (PEM) that this caller shows, where the server asks for one.
@@ -66,8 +68,8 @@ pub(super) struct Global {
     /// A config file (YAML). Environment and flags go before it.
     #[arg(long, global = true, env = "REPERTOIRE_CONFIG", value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// Form of what is printed: `table` for a terminal, `plain` text that is not cut, `tsv`
-    /// and `ids` for scripts, a line a row, `json`. [default: table, into a pipe plain]
+    /// Output format: `table` for a terminal, `plain` text that is not cut, `tsv` and `ids`
+    /// for scripts (a line per row), `json`. [default: table, into a pipe plain]
     #[arg(
         long,
         global = true,
@@ -96,11 +98,11 @@ impl Global {
 pub(super) enum Command {
     /// List skills.
     List(skills::ListSkills),
-    /// Find skills by words or by a task, and say why.
+    /// Find skills by words or by a task, with reasons.
     Search(search::Search),
-    /// List skills with nearly the same text as one: copies, and what became of them.
+    /// List near-duplicates of a skill.
     Similar(similar::Similar),
-    /// Show all that is known of a skill.
+    /// Show the details of a skill.
     Show(OfVersion),
     /// Print a file of a skill, by default its SKILL.md.
     Read(skills::Read),
@@ -108,29 +110,29 @@ pub(super) enum Command {
     Versions(OfSkill),
     /// Compare two versions of a skill.
     Diff(versions::Diff),
-    /// Say what a codebase is made of.
+    /// Detect the technologies of a codebase.
     Analyze(search::Analyze),
     /// Recommend skills for a codebase.
     Recommend(search::Recommend),
-    /// Say how often a skill is read and loaded.
+    /// Show how often a skill is read and loaded.
     Metrics(OfSkill),
-    /// Follow what happens to skills, a line an event.
+    /// Follow changes of skills, a line per event.
     Watch(skills::Watch),
     /// Write a version as an archive, or all skills as a tree of files.
     Export(export::Export),
-    /// Begin a skill: make its folder, with files that say what goes where.
+    /// Create a new skill from a template.
     New(author::New),
-    /// Look at the skills of a folder whenever one is saved, and say what is wrong.
+    /// Watch a folder and check its skills on save.
     Dev(author::Dev),
     /// Publish every skill below some folders.
     Import(import::Import),
     /// Publish one skill.
     Publish(import::Publish),
-    /// Say all that is wrong with skills, and store nothing. Needs no server.
+    /// Check skills and report every problem, without publishing. Needs no server.
     Validate(import::Validate),
-    /// Say what may be wrong with the skills of a folder: what harms whoever uses them.
+    /// Scan the skills of a folder for security problems.
     Scan(scan::Scan),
-    /// Make a version the active one: an older one is the rollback.
+    /// Make a version the active one; an older one to roll back.
     Activate(OfNamed),
     /// Withdraw a version: it answers only when it is asked for exactly.
     Yank(versions::Yank),
@@ -138,9 +140,9 @@ pub(super) enum Command {
     Unyank(OfNamed),
     /// Delete a skill with all its versions.
     Delete(versions::Delete),
-    /// List, add and remove the sources that skills are kept in step with.
+    /// List, add and remove the sources that skills are synced from.
     Source(sources::Source),
-    /// Sync sources now, or say how syncs went.
+    /// Sync sources now, or show the results of syncs.
     Sync(sync::Sync),
     /// List, show, approve and reject the versions that are held for review.
     Review(review::Review),
@@ -148,17 +150,17 @@ pub(super) enum Command {
     Block(block::Block),
     #[command(flatten)]
     Installs(install::Command),
-    /// Compose skills into one set of permissions, and say why.
+    /// Compose skills into one set of permissions, with reasons.
     Compose(compose::Compose),
-    /// Say whether skills permit a call of a tool. Exits with 3 where they do not.
+    /// Check whether skills permit a call of a tool. Exits with 3 where they do not.
     Check(compose::Check),
     /// Pin skills, and all that they require, in a lock file.
     Lock(compose::Lock),
-    /// Say what keeps a skill from being used beside others. Exits with 3 where one does.
+    /// Report conflicts of a skill with others. Exits with 3 where there is one.
     Conflicts(checks::Conflicts),
-    /// Say whether there is room for skills in a context. Exits with 3 where there is none.
+    /// Check whether skills fit into a context. Exits with 3 where they do not.
     Budget(checks::Budget),
-    /// Say whether agents can use skills as they are, and do. Exits with 3 where they cannot.
+    /// Check whether agents can and do use skills. Exits with 3 where they cannot.
     Activation(checks::Activation),
     /// Load a skill into a session: print its instructions and unlock its tools.
     Load(tools::Load),
@@ -166,45 +168,45 @@ pub(super) enum Command {
     Detail(tools::Detail),
     /// List the skills of a session.
     Session(tools::Session),
-    /// Take a skill out of a session.
+    /// Unload a skill from a session.
     Unload(tools::Unload),
     /// List the tools that skills unlock.
     Tools(tools::ListTools),
     /// Call a tool of a loaded skill.
     Call(tools::CallTool),
-    /// List calls of tools that were made, newest first.
+    /// List past calls of tools, newest first.
     Calls(tools::Calls),
     /// Learn to use skills and to write them: paths of exercises that are graded.
     Learn(learn::Learn),
     /// Start a server.
     Serve(serve::Serve),
-    /// Speak MCP on stdin and stdout, for agents that start their servers themselves.
+    /// Serve MCP on stdin and stdout, for agents that start their own servers.
     Mcp(mcp::Mcp),
-    /// Say which server has the data directory open. Exits with 1 without one.
+    /// Show the running server. Exits with 1 without one.
     Status,
-    /// Say what of this machine the server can rely on, and who has the data open.
+    /// Check this machine and the data directory.
     Doctor,
-    /// Look after the config file.
+    /// Show and check the config file.
     Config(config::ConfigCommand),
-    /// Make, list and revoke tokens: who may do what on a server that wants sign-in.
+    /// Create, list and revoke tokens, for a server that requires authentication.
     Token(token::Token),
-    /// Say whose namespaces are, and who sees the skills in them.
+    /// Manage namespaces: owners and visibility.
     Namespace(namespace::Namespace),
-    /// Say who the server takes you for, and what you may do.
+    /// Show your caller name and what you may do.
     Whoami,
-    /// Say who did what: the audit trail, newest first, or as it grows.
+    /// List the audit trail, newest first, or follow it.
     AuditTrail(audit::Audit),
-    /// Read the whole data directory and say what is damaged. The server must be stopped.
+    /// Check the whole data directory for damage. The server must be stopped.
     Verify,
     /// Write the data directory to one file, also while a server runs.
     Backup(data::Backup),
-    /// Make a data directory from a backup.
+    /// Create a data directory from a backup.
     Restore(data::Restore),
-    /// Save what is whole of a damaged data directory in a new one, and say what is lost.
+    /// Recover a damaged data directory into a new one, and report what is lost.
     Salvage(data::Salvage),
-    /// Rewrite the data directory without what is unused, also while a server runs.
+    /// Free the unused space of the data directory, also while a server runs.
     Compact,
-    /// Make the search index anew. The server must be stopped.
+    /// Rebuild the search index. The server must be stopped.
     Reindex,
     /// Print the script that completes commands in a shell.
     Completions(manual::Completions),

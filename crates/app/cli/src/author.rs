@@ -49,7 +49,7 @@ pub(super) struct Dev {
     /// Publish what was saved, without making it the active version.
     #[arg(long)]
     pub(super) publish: bool,
-    /// Make what is published the active version.
+    /// Activate what is published.
     #[arg(long, requires = "publish")]
     activate: bool,
     #[command(flatten)]
@@ -85,7 +85,7 @@ pub(super) fn new(options: &New, output: &Output) -> Done {
         output.line(&format!("{GOOD}made{GOOD:#} {file}"))?;
     }
     output.line(&format!(
-        "{FAINT}each says what goes where; `repertoire dev {folder}` looks at it whenever you save{FAINT:#}"
+        "{FAINT}each explains its parts; `repertoire dev {folder}` checks it on save{FAINT:#}"
     ))
 }
 

@@ -11,7 +11,7 @@ use contract::v1;
 const EXAMPLES: &str = "\
 Examples:
   repertoire block                                            what is blocked, and why
-  repertoire block add refunds --reason 'It sends keys away'  nobody finds it any more
+  repertoire block add refunds --reason 'It sends keys away'  it can no longer be found
   repertoire block remove refunds                             it is there again";
 
 #[derive(Debug, Args)]
@@ -38,9 +38,9 @@ impl Block {
 pub(super) enum Action {
     /// List the skills that are blocked, and why.
     List(ListBlocked),
-    /// Block a skill: nobody finds it, loads it or calls its tools any more.
+    /// Block a skill: it can no longer be found or loaded, nor its tools called.
     Add(Add),
-    /// Take a skill off the blocklist.
+    /// Remove a skill from the blocklist.
     Remove(OfSkill),
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Add {
 
 #[derive(Debug, Default, Args)]
 pub(super) struct ListBlocked {
-    /// Take the operator's feed in first (`trust.blocklist_feed`).
+    /// Read the operator's feed first (`trust.blocklist_feed`).
     #[arg(long)]
     refresh: bool,
 }

@@ -146,13 +146,13 @@ fn unanswered(error: &tonic::transport::Error, first: Option<&str>) -> Transport
             Code::ServerUnreachable,
             format!("The server does not answer: {said}"),
         )
-        .suggest("Call again when it is there; nothing else has to be started again")
+        .suggest("Call again when it is back; nothing else has to be restarted")
     } else {
         Failure::new(
             Code::ServerUnreachable,
-            format!("The server went away with this call ({error}); whether it was carried out is not known"),
+            format!("The connection broke during the call ({error}); it may or may not have taken effect"),
         )
-        .suggest("Look whether it was done, and call again if it was not")
+        .suggest("Check whether it took effect before you retry")
     };
     let failure = match first.filter(|_| absent.is_none()) {
         Some(next) => failure.suggest(next),

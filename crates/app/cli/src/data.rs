@@ -268,7 +268,7 @@ pub(super) async fn salvage(settings: Settings, options: Salvage, output: &Outpu
         ));
     }
     output.note(&format!(
-        "Changes are counted anew: watchers list again. Check it with: repertoire verify --data {to}"
+        "The change log starts over: watchers list again. Check it with: repertoire verify --data {to}"
     ));
     Ok(())
 }
@@ -307,7 +307,7 @@ pub(super) async fn compact(settings: Settings, output: &Output) -> Done {
     output.line(&if replaced {
         format!("{GOOD}compacted{GOOD:#} {data} from {before} to {after}")
     } else {
-        format!("nothing to gain: {data} has {before}, and would have {after} written anew")
+        format!("nothing to gain: {data} has {before}, and would have {after} after a rewrite")
     })
 }
 

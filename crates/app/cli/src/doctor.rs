@@ -94,7 +94,7 @@ async fn certificate(config: &Config) -> Result<Option<Finding>, Failed> {
         check: "tls.certificate",
         status,
         found,
-        next: "mend what is said, or put a certificate that holds, and its key, in place of the files: the server takes them by itself",
+        next: "fix what is reported, or replace the files by a valid certificate and its key: the server loads them on its own",
     }))
 }
 
@@ -127,10 +127,10 @@ async fn directory(data: &Path) -> Finding {
         };
     }
     match store::holder(data).map(status::by) {
-        Ok(None) => finding(CheckStatus::Ok, format!("nobody has {at} open")),
+        Ok(None) => finding(CheckStatus::Ok, format!("no process has {at} open")),
         Ok(Some(by)) => finding(
             CheckStatus::Warning,
-            format!("{by} has {at} open, and serves nobody"),
+            format!("{by} has {at} open, and does not serve"),
         ),
         Err(error) => finding(
             CheckStatus::Warning,

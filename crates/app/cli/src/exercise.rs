@@ -133,7 +133,7 @@ fn instructions(exercise: &v1::ExerciseDetail) -> String {
     let items: Vec<String> = items.map(|item| format!("- [ ] {item}\n")).collect();
     let checklist = match items.concat() {
         items if items.is_empty() => items,
-        items => format!("\n## What a reviewer looks at\n\n{items}"),
+        items => format!("\n## The reviewer's criteria\n\n{items}"),
     };
     let (title, text) = (&exercise.title, exercise.instructions.trim());
     format!("# {title}\n\n{text}\n{checklist}")

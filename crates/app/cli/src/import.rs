@@ -76,7 +76,7 @@ pub(super) struct Validate {
     /// Folders to look for skills in.
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// Mend each SKILL.md first, where there is one way to do it.
+    /// Fix what can be fixed automatically in each SKILL.md first.
     #[arg(long)]
     fix: bool,
     /// Refuse what the Agent Skills standard does not allow, instead of reporting it.

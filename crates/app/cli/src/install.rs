@@ -35,8 +35,8 @@ Exit codes:
   0  nothing is wrong
   1  something else went wrong, as with every command
   2  the command line is wrong
-  3  a skill is not to be used: it is blocked or held, or its files are others
-  4  a person should look at one: it was changed, is missing, or was withdrawn";
+  3  a skill must not be used: it is blocked or held, or its files differ
+  4  a skill needs review: it was changed, is missing, or was withdrawn";
 
 /// Commands on skills that are installed.
 #[derive(Debug, Subcommand)]

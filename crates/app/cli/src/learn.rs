@@ -22,7 +22,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Learn {
-    /// Whose progress it is. [default: the learner `default`]
+    /// The learner. [default: `default`]
     #[arg(long, global = true, env = "REPERTOIRE_LEARNER", value_name = "NAME")]
     learner: Option<String>,
     #[command(subcommand)]
@@ -84,9 +84,9 @@ pub(super) enum Action {
         /// Only of this path.
         path: Option<String>,
     },
-    /// Say what you think of a solution.
+    /// Record your verdict on a solution.
     Review(teach::Review),
-    /// Say what is wrong with learning paths, by rule, file and line. Needs no server.
+    /// Check learning paths: problems by rule, file and line. Needs no server.
     Check {
         /// Folders of learning paths, or of such folders.
         #[arg(required = true, value_name = "DIR")]

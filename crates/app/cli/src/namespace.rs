@@ -12,16 +12,16 @@ const NAMESPACES_PER_PAGE: i32 = 1000;
 const NAMESPACE_EXAMPLES: &str = "\
 Examples:
   repertoire namespace                                       those of which something was said
-  repertoire namespace set github/acme --visibility private  nobody else sees its skills
+  repertoire namespace set github/acme --visibility private  only its owners see its skills
   repertoire namespace set github/acme --add-owner token:ada --add-owner oidc:acme/1234
   repertoire namespace set github/acme --visibility default  what the config file says
 
 Who sees the skills of a namespace; to everybody else they do not exist:
-  public    whoever may read
-  internal  whoever signed in
+  public    every caller that may read
+  internal  every authenticated caller
   private   owners, who may change them, and whose token sees them
             (`repertoire token create NAME --role agent --sees 'github/acme/*'`)
-Where a namespace has owners, they alone publish in it, beside administrators. Owners are named
+Where a namespace has owners, only they and administrators publish in it. Owners are named
 as `repertoire whoami` names them. docs/access.md says more.";
 
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ impl Namespace {
 enum Action {
     /// List the namespaces of which something was said: who sees them, and whose they are.
     List,
-    /// Say who sees the skills of a namespace, and who owns it.
+    /// Set who sees the skills of a namespace, and who owns it.
     Set(Set),
 }
 
@@ -65,10 +65,10 @@ struct Set {
         required_unless_present_any = ["add_owners", "remove_owners"]
     )]
     visibility: Option<Visibility>,
-    /// Who is to own it as well, such as `token:ada`. Can be given more than once.
+    /// Owner to add, such as `token:ada`. Can be given more than once.
     #[arg(long = "add-owner", value_name = "CALLER")]
     add_owners: Vec<String>,
-    /// Who is not to own it any more. Can be given more than once.
+    /// Owner to remove. Can be given more than once.
     #[arg(long = "remove-owner", value_name = "CALLER")]
     remove_owners: Vec<String>,
 }

@@ -81,7 +81,7 @@ impl Outcome {
         let errors = problems.iter().filter(|it| it.severity == Severity::Error);
         Self::Refused(v1::Refusal {
             code: "SKILL_INVALID".to_owned(),
-            message: format!("{} to mend", counted(errors.count(), "problem")),
+            message: format!("{} to fix", counted(errors.count(), "problem")),
             recovery_suggestions: Vec::new(),
             problems: problems.into_iter().map(Into::into).collect(),
         })

@@ -84,7 +84,7 @@ impl Remote {
         }
         // Refused, not warned of: a warning is read when the token has been sent.
         if !is_secure && headers.contains_key(AUTHORIZATION) && !is_local(&uri) {
-            let message = format!("a token would go to {url} for everybody on the way to read");
+            let message = format!("refusing to send a token over plain HTTP to {url}");
             return Err(invalid(message).hint("write https:// where the server has TLS"));
         }
         let mut endpoint = Endpoint::from(uri).connect_timeout(CONNECT_TIMEOUT);
@@ -128,7 +128,7 @@ impl Remote {
             );
             // What rustls says of a certificate that signs itself, unless it was made with care.
             if cause.contains("CaUsedAsEndEntity") {
-                return failed.hint("the server's certificate is that of an authority: make one with `basicConstraints=CA:FALSE`, signed by an authority or by itself");
+                return failed.hint("the server's certificate is that of an authority: make one with `basicConstraints=CA:FALSE`, signed by an authority or self-signed");
             }
             if cause.contains("certificate") {
                 let hint = "name the authority that signed its certificate: --ca FILE, in PEM";

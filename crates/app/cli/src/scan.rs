@@ -27,8 +27,8 @@ Exit codes:
   0  all skills pass
   1  something else went wrong, as with every command
   2  the command line is wrong
-  3  a skill is not to be used
-  4  a person should look at a skill";
+  3  a skill must not be used
+  4  a skill needs review";
 
 #[derive(Debug, Args)]
 #[command(after_help = SCAN_HELP)]
@@ -82,8 +82,8 @@ pub(super) fn scan(options: &Scan, output: &Output) -> Exit {
             } else {
                 let (style, word) = match report.verdict {
                     Verdict::Passed => (GOOD, "passed"),
-                    Verdict::Warning => (WARN, "look at it"),
-                    Verdict::Failed => (BAD, "do not use"),
+                    Verdict::Warning => (WARN, "review"),
+                    Verdict::Failed => (BAD, "blocked"),
                 };
                 output.line(&format!("{style}{word}{style:#} {}", path.display()))?;
                 for line in report.findings.iter().flat_map(lines) {
@@ -100,7 +100,7 @@ pub(super) fn scan(options: &Scan, output: &Output) -> Exit {
     } else {
         let of = |verdict: Verdict| counts.get(verdict.name()).copied().unwrap_or_default();
         output.line(&format!(
-            "{} passed, {} to look at, {} not to be used",
+            "{} passed, {} to review, {} blocked",
             of(Verdict::Passed),
             of(Verdict::Warning),
             of(Verdict::Failed)

@@ -50,7 +50,7 @@ pub(super) struct Search {
     /// The least first.
     #[arg(long)]
     ascending: bool,
-    /// Skills at most, 50 at the most.
+    /// Maximum number of skills, up to 50.
     #[arg(long, short = 'n', default_value_t = 10, value_parser = clap::value_parser!(i32).range(1..=50))]
     limit: i32,
     /// Skills to pass over.
@@ -59,10 +59,10 @@ pub(super) struct Search {
     /// Count what is found by category, technology, trust tier and source.
     #[arg(long)]
     facets: bool,
-    /// Look for words only, not for meaning.
+    /// Search by words only, not by meaning.
     #[arg(long)]
     words_only: bool,
-    /// Say how each skill got its place.
+    /// Explain each skill's rank.
     #[arg(long)]
     explain: bool,
 }
@@ -91,7 +91,7 @@ pub(super) struct Analyze {
     /// Leave out the dependencies of manifests.
     #[arg(long)]
     no_dependencies: bool,
-    /// Look at manifests near the root only.
+    /// Read manifests near the root only.
     #[arg(long)]
     quick: bool,
 }
@@ -101,10 +101,10 @@ pub(super) struct Recommend {
     /// The folder of the codebase.
     #[arg(default_value = ".", value_name = "DIR")]
     folder: PathBuf,
-    /// Skills at most, 25 at the most.
+    /// Maximum number of skills, up to 25.
     #[arg(long, short = 'n', default_value_t = 10, value_parser = clap::value_parser!(i32).range(1..=25))]
     limit: i32,
-    /// Also what may help, and skills that nobody has tried yet.
+    /// Also what may help, and skills that were never used.
     #[arg(long)]
     exploratory: bool,
     /// Skills that are installed, by id or short name, with commas between; those in

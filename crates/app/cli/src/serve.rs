@@ -44,13 +44,13 @@ pub(super) struct Serve {
     /// One of so many calls that went well has a line, with `--access-log all`. [default: 1]
     #[arg(long, env = "REPERTOIRE_ACCESS_LOG_SAMPLE", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(super) access_log_sample: Option<u64>,
-    /// Folder of a sentence transformer that searches ask beside the built-in table.
+    /// Folder of a sentence transformer that searches use with the built-in table.
     #[arg(long, env = "REPERTOIRE_EMBEDDER", value_name = "DIR")]
     pub(super) embedder: Option<PathBuf>,
     /// OTLP endpoint (gRPC) of a collector, such as `http://localhost:4317`.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
     pub(super) otlp_endpoint: Option<String>,
-    /// Name of this server, such as `skills.example.com`, beside those of the config file. In
+    /// Name of this server, such as `skills.example.com`, in addition to those of the config file. In
     /// the environment: with commas between them.
     #[arg(long = "allowed-host", env = "REPERTOIRE_ALLOWED_HOSTS", value_name = "NAME", value_delimiter = ',', value_parser = allowed_host)]
     pub(super) allowed_hosts: Vec<AllowedHost>,
@@ -161,13 +161,13 @@ async fn reload(
     log: Option<&str>,
 ) {
     let Some(file) = file else {
-        tracing::warn!("told to read its config file again, and it has none");
+        tracing::warn!("asked to read its config file again, but has none");
         return;
     };
     let mut read = match tokio::task::block_in_place(|| file.again()) {
         Ok(read) => read,
         Err(error) => {
-            tracing::error!(%error, "the config file is wrong, and nothing of it is taken");
+            tracing::error!(%error, "the config file is invalid; the present settings stay");
             return;
         }
     };
@@ -175,12 +175,12 @@ async fn reload(
     read.refuse(&refused);
     let filter = log.or(read.config.log.as_deref()).unwrap_or(LOG);
     if let Err(error) = telemetry.set_filter(filter) {
-        tracing::error!(error, "what is logged stays what it was");
+        tracing::error!(error, "the log level stays unchanged");
     }
     let (taken, left) = (read.taken.join(", "), read.left.join(", "));
-    tracing::info!(taken, "the config file was read again");
+    tracing::info!(taken, "the config file was reloaded");
     if !left.is_empty() {
-        tracing::warn!(left, "these settings are taken at the next start");
+        tracing::warn!(left, "these settings take effect at the next start");
     }
 }
 

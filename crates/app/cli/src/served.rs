@@ -86,7 +86,7 @@ impl Source for Served<'_> {
             .composition()
             .compose_skills(set(skills, false))
             .await;
-        let refused = |error| Failed::from(error).hint("with --force it is installed beside them");
+        let refused = |error| Failed::from(error).hint("with --force it is installed despite them");
         composed.map(|_| ()).map_err(refused)
     }
 

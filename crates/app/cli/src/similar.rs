@@ -19,7 +19,7 @@ pub(super) struct Similar {
     /// How similar the texts are at least, from 0.3 to 1.
     #[arg(long, value_name = "SHARE", default_value_t = 0.7)]
     min: f64,
-    /// Skills at most, 200 at the most.
+    /// Maximum number of skills, up to 200.
     #[arg(long, short = 'n', default_value_t = 20, value_parser = clap::value_parser!(i32).range(1..=200))]
     limit: i32,
 }

@@ -26,7 +26,7 @@ impl LocationName {
 /// Where skills are to live.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Home {
-    /// Location: the skills become local/LOCATION/NAME. [default: the author that the path tells,
+    /// Location: the skills become local/LOCATION/NAME. [default: the author that the path names,
     /// as in `github.com/AUTHOR/REPOSITORY` or `AUTHOR__REPOSITORY`, else global]
     #[arg(long, value_enum, conflicts_with_all = ["source", "author"])]
     pub(super) location: Option<LocationName>,

@@ -63,13 +63,13 @@ enum KindName {
 
 #[derive(Debug, Args)]
 struct Add {
-    /// What to call it: letters, digits and `-`.
+    /// Its id: letters, digits and `-`.
     id: String,
-    /// What sort of place it is.
+    /// The kind of source.
     kind: KindName,
     /// Its address, or the path of its folder.
     location: Option<String>,
-    /// What people call it.
+    /// Its display name.
     #[arg(long, default_value = "")]
     name: String,
     /// Branch or tag of a repository.
@@ -194,7 +194,7 @@ async fn add(client: &Client, add: Add, output: &Output) -> Done {
     let id = id.map(|source| source.source_id).unwrap_or_default();
     output.line(&format!("{GOOD}added{GOOD:#} {id}"))?;
     output.note(&format!(
-        "`repertoire sync {id}` syncs it now; a server that runs does so by itself"
+        "`repertoire sync {id}` syncs it now; a running server does so on its own"
     ));
     Ok(())
 }

@@ -58,7 +58,7 @@ pub(super) async fn status(settings: Settings, output: &Output) -> Exit {
 /// Where a server can be reached.
 pub(super) fn place(status: &GetStatusResponse) -> String {
     if status.background {
-        "for the windows and commands of this machine, until nobody uses it".to_owned()
+        "for the windows and commands of this machine, until none is connected".to_owned()
     } else {
         format!("at {}", status.url)
     }

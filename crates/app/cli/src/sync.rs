@@ -32,7 +32,7 @@ pub(super) struct Sync {
     /// Read all that they have, whatever is known of it.
     #[arg(long)]
     full: bool,
-    /// Look anew, instead of asking what changed since the last look.
+    /// Read everything, instead of what changed since the last sync.
     #[arg(long, conflicts_with = "full")]
     force: bool,
     #[command(flatten)]
@@ -49,10 +49,10 @@ impl Sync {
 /// What to say instead of syncing.
 #[derive(Debug, Args)]
 struct Look {
-    /// Say what is synced now, and what was.
+    /// Show the running sync and earlier ones.
     #[arg(long, conflicts_with_all = ["full", "force", "health", "sources"])]
     status: bool,
-    /// Say how sources did in the last 24 hours.
+    /// Show the health of sources in the last 24 hours.
     #[arg(long, conflicts_with_all = ["full", "force"])]
     health: bool,
 }

@@ -45,7 +45,7 @@ impl Token {
 enum Action {
     /// List the tokens: what each allows, and when it was last used.
     List,
-    /// Make a token, and print its text: nobody can ask for it again.
+    /// Create a token and print its text, which is not shown again.
     Create(Create),
     /// Revoke a token. It is refused from now on, and streams that it opened end.
     Revoke {
@@ -56,7 +56,7 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct Create {
-    /// What to call it, after who uses it: letters, digits, `.`, `_` and `-`.
+    /// Its name, after who uses it: letters, digits, `.`, `_` and `-`.
     name: String,
     /// What it allows, as a role. Can be given more than once.
     #[arg(long = "role", value_name = "ROLE", value_parser = str::parse::<Role>)]
@@ -140,7 +140,7 @@ async fn create(client: &Client, options: Create, output: &Output) -> Done {
         skills(&info.skills),
     ));
     output.note(&format!(
-        "{HINT}hint:{HINT:#} keep its text now, nobody can ask for it again; commands take it from REPERTOIRE_TOKEN"
+        "{HINT}hint:{HINT:#} copy the token now, it is not shown again; commands take it from REPERTOIRE_TOKEN"
     ));
     output.line(&answer.token)
 }

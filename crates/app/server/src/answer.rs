@@ -189,7 +189,7 @@ impl AnswerBody {
         if let Some(stop) = &mut guard.stop {
             ready!(stop.as_mut().poll(cx));
             let failure = Failure::new(Code::ShuttingDown, "The server is about to stop")
-                .suggest("Connect again and go on from the last resume token");
+                .suggest("Connect again and continue from the last resume token");
             return Poll::Ready(Some(Ok(guard.end(failure))));
         }
         Poll::Pending

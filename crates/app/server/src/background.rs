@@ -118,6 +118,6 @@ impl Background {
 
 fn ended(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
-        tracing::error!(%error, "the server did not stop as it should");
+        tracing::error!(%error, "the server did not stop in time");
     }
 }

@@ -216,7 +216,7 @@ impl Domain {
                 held = done.held,
                 "versions were scanned by the rules that hold now"
             ),
-            Err(error) => tracing::warn!(%error, "not every version was scanned"),
+            Err(error) => tracing::warn!(%error, "some versions were not scanned"),
         }
     }
 
@@ -234,7 +234,7 @@ impl Domain {
                 blocked = refreshed.size,
                 "the feed of blocked skills was taken in"
             ),
-            Err(error) => tracing::error!(%error, "the blocklist is what it was"),
+            Err(error) => tracing::error!(%error, "the blocklist was not changed"),
         }
     }
 
@@ -289,30 +289,30 @@ impl Domain {
             .await
             .is_err()
         {
-            tracing::warn!("a sync did not stop when it was told to");
+            tracing::warn!("a sync did not stop when it was cancelled");
         }
         let running = self.registry.executor().stop(WORK_STOP_TIMEOUT).await;
         if running > 0 {
-            tracing::warn!(running, "work did not stop when it was told to");
+            tracing::warn!(running, "work did not stop when it was cancelled");
         }
         if let Err(error) = self.registry.write_usage().await {
-            tracing::warn!(%error, "counts of use were not written");
+            tracing::warn!(%error, "usage counts were not written");
         }
         if let Err(error) = self.tools.write().await {
             tracing::warn!(%error, "sessions and records of calls were not written");
         }
         if let Err(error) = self.tokens.write_uses().await {
-            tracing::warn!(%error, "when tokens were last used was not written");
+            tracing::warn!(%error, "the last use of tokens was not written");
         }
         if let Err(error) = self.audit.close().await {
-            tracing::warn!(%error, "the end of the audit trail was not written");
+            tracing::warn!(%error, "the last audit events were not written");
         }
         self.following.stop.cancel();
         self.local.stop();
         if let Some(task) = self.following.task.lock().await.take()
             && let Err(error) = task.await
         {
-            tracing::warn!(%error, "the search index did not stop as it should");
+            tracing::warn!(%error, "the search index did not stop in time");
         }
         self.registry.close().await;
     }

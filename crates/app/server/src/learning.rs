@@ -289,13 +289,13 @@ pub(super) async fn admit(learning: &Learning, config: &LearningConfig, again: b
                     for problem in &it.problems {
                         tracing::warn!(%folder, %problem, "in a learning path");
                     }
-                    tracing::error!(%folder, "a learning path is left out; `repertoire learn check` says why");
+                    tracing::error!(%folder, "a learning path is skipped; `repertoire learn check` reports why");
                 }
                 continue;
             }
             let Some(path) = it.path else { continue };
             if let Some(taken) = taken(&paths, &path) {
-                tracing::error!(%folder, id = taken, "a learning path is left out: an id of it is taken");
+                tracing::error!(%folder, id = taken, "a learning path is skipped: one of its ids is in use");
                 continue;
             }
             tracing::info!(%folder, path = path.id, exercises = path.exercises.len(), "learning path");

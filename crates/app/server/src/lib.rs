@@ -270,7 +270,7 @@ impl Server {
     pub async fn stop(self) {
         self.stop.cancel();
         if let Err(error) = self.running.await {
-            tracing::error!(%error, "the server did not stop as it should");
+            tracing::error!(%error, "the server did not stop in time");
         }
     }
 }
@@ -290,7 +290,7 @@ fn serve_locally(
         tokio::spawn(socket.serve(routes, stop.clone(), CALLS_STOP_TIMEOUT, None))
     });
     if let Err(error) = &local {
-        tracing::warn!(%error, "the local socket cannot be made; commands need --server");
+        tracing::warn!(%error, "the local socket cannot be created; commands need --server");
     }
     local
 }
@@ -390,10 +390,10 @@ async fn write_usage(registry: Registry, tokens: Tokens, stop: CancellationToken
         .is_some()
     {
         if let Err(error) = registry.write_usage().await {
-            tracing::warn!(%error, "counts of use wait to be written");
+            tracing::warn!(%error, "usage counts are not written yet");
         }
         if let Err(error) = tokens.write_uses().await {
-            tracing::warn!(%error, "when tokens were last used waits to be written");
+            tracing::warn!(%error, "the last use of tokens is not written yet");
         }
     }
 }
@@ -417,11 +417,11 @@ async fn write_sessions(tools: Tools, audit: Audit, stop: CancellationToken) {
         }
         failed = false;
         if let Err(error) = tools.write().await {
-            tracing::warn!(%error, "sessions and records of calls wait to be written");
+            tracing::warn!(%error, "sessions and records of calls are not written yet");
             failed = true;
         }
         if let Err(error) = audit.write().await {
-            tracing::warn!(%error, "the audit trail waits to be written");
+            tracing::warn!(%error, "the audit trail is not written yet");
             failed = true;
         }
     }

@@ -151,7 +151,7 @@ pub(super) async fn serve(
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, mostly: wait for some to come back.
-                tracing::warn!(%error, "a connection was not taken");
+                tracing::warn!(%error, "a connection was not accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }

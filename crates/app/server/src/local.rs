@@ -193,7 +193,7 @@ impl LocalSocket {
                     Ok((stream, _)) => serving.begin(stream, permit),
                     Err(error) => {
                         // Out of descriptors, mostly: wait for some to come back.
-                        tracing::warn!(%error, "a local connection was not taken");
+                        tracing::warn!(%error, "a local connection was not accepted");
                         tokio::time::sleep(Duration::from_millis(50)).await;
                     }
                 },
@@ -209,7 +209,7 @@ impl LocalSocket {
                             }
                         }
                         Err(error) => {
-                            tracing::warn!(%error, "the local socket cannot be given up");
+                            tracing::warn!(%error, "the local socket cannot be removed");
                             return;
                         }
                     }
@@ -263,7 +263,7 @@ impl Serving {
         let is_let_in = match stream.peer_cred() {
             Ok(peer) => is_let_in(peer.uid(), self.owner),
             Err(error) => {
-                tracing::warn!(%error, "who connected to the local socket cannot be told");
+                tracing::warn!(%error, "the peer of the local socket cannot be identified");
                 false
             }
         };

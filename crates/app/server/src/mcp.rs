@@ -243,9 +243,7 @@ impl Endpoint {
             Ok(permit) => permit,
             Err(full) => {
                 let whose = match full {
-                    admission::Full::All => {
-                        "The server has as many MCP sessions as it takes on at once"
-                    }
+                    admission::Full::All => "The server has the maximum number of MCP sessions",
                     admission::Full::Share => {
                         "This caller has as many MCP sessions as one caller may have"
                     }

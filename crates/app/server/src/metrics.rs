@@ -409,7 +409,7 @@ fn register_sources(page: &mut prometheus_client::registry::Registry, sources: V
         ),
         (
             "repertoire_source_response_milliseconds",
-            "How long the last look at a source took",
+            "Seconds of the last contact with a source",
         ),
         (
             "repertoire_source_synced_timestamp_seconds",

@@ -104,7 +104,7 @@ impl Server {
         sign_in.set_anonymous(&config.access);
         let mut refused = Vec::new();
         if let Err(error) = sign_in.set_issuers(&config.access) {
-            tracing::error!(error, "the issuers of `access.issuers` stay what they were");
+            tracing::error!(error, "the issuers of `access.issuers` stay unchanged");
             // Where nobody signs in yet they need a restart. The rest is taken all the same.
             refused.push(ISSUERS);
         }
@@ -112,7 +112,7 @@ impl Server {
         self.domain.registry.set_storage_limits(limits.storage());
         self.front.set_quotas(&limits.quotas);
         if let Err(error) = self.domain.audit.reloaded(config.digest).await {
-            tracing::warn!(%error, "the audit trail does not say that settings were read again");
+            tracing::warn!(%error, "the audit trail has no event of the reloaded settings");
         }
         refused
     }

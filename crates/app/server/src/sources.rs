@@ -21,7 +21,7 @@ pub(super) const NETWORKS: &str = "sync.allow_networks";
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceConfig {
-    /// What sort of place it is.
+    /// The kind of source.
     kind: SourceKind,
     /// What people call it.
     #[serde(default)]
@@ -163,7 +163,7 @@ pub(super) fn configured(
         };
         if config.trust != SourceTrust::Unverified && source.namespace.is_none() {
             let message =
-                "whose skills are trusted needs a `namespace`: others could have theirs beside it";
+                "whose skills are trusted needs a `namespace`: others could publish next to it";
             return Err(wrong(".trust", message.to_owned()));
         }
         source.check().map_err(|error| match &error {

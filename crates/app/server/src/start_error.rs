@@ -82,7 +82,7 @@ pub enum StartError {
     #[error("cannot write where the server listens: {0}")]
     Announce(std::io::Error),
     /// Nothing can run solutions.
-    #[error("cannot find out which program this is: {0}")]
+    #[error("cannot identify this program: {0}")]
     Sandbox(std::io::Error),
     /// A route of the contract cannot be read.
     #[error(transparent)]

@@ -68,7 +68,7 @@ impl ServerVitals {
             for (name, help, value) in tls.gauges() {
                 page.register(name, help, ConstGauge::new(value));
             }
-            let help = "Handshakes of TLS that came to nothing";
+            let help = "Failed TLS handshakes";
             let failed = ConstCounter::new(tls.failed_handshakes());
             page.register("repertoire_tls_handshakes_failed", help, failed);
         }

@@ -133,7 +133,9 @@ fn other_contract() -> Failure {
          speaks another contract than this window: they are of different builds"
     );
     Failure::new(Code::ContractDiffers, sentence)
-        .suggest("Close the windows of the other version; the server leaves when nobody uses it")
+        .suggest(
+            "Close the windows of the other version; the server stops when no window is connected",
+        )
         .suggest(format!(
             "Or end the server (`kill {process}`) and use one version"
         ))
@@ -360,7 +362,7 @@ fn gone(error: &tonic::transport::Error) -> TransportError {
             Code::ServerUnreachable,
             "The server ended while it had this call; whether it was carried out is not known",
         )
-        .suggest("Look whether it was done, and call again if it was not: there is a server again"),
+        .suggest("Check whether it took effect before you retry: there is a server again"),
     };
     TransportError::from(BoxError::from(status(failure)))
 }

@@ -79,7 +79,7 @@ impl FromStr for Action {
         let mut all = Self::ALL.iter().copied();
         all.find(|action| action.name() == text).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|action| action.name()).collect();
-            format!("`{text}` is no action; write {}", names.join(", "))
+            format!("`{text}` is not an action; use {}", names.join(", "))
         })
     }
 }

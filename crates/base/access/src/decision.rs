@@ -103,11 +103,11 @@ impl Access {
         if self.caller.is_anonymous() {
             return Failure::new(
                 Code::SignInRequired,
-                format!("Who wants to {what} has to sign in"),
+                format!("Sign in to {what}"),
             )
             .detail("action", action)
-            .suggest("Show a token with the call, as `authorization: Bearer TOKEN`; the command line and the bridge take it from REPERTOIRE_TOKEN")
-            .suggest("Whoever runs the server makes tokens: `repertoire token create NAME --role ROLE`");
+            .suggest("Send a token with the call, as `authorization: Bearer TOKEN`; the command line and the bridge take it from REPERTOIRE_TOKEN")
+            .suggest("The operator creates tokens: `repertoire token create NAME --role ROLE`");
         }
         let caller = &self.caller.principal;
         let scope = self.caller.scope.as_ref();
@@ -125,7 +125,7 @@ impl Access {
         Failure::new(Code::PermissionDenied, format!("{caller} may not {what}"))
             .detail("action", action)
             .suggest(format!(
-                "Ask whoever runs the server for a {} that allows `{action}`",
+                "Ask the operator for a {} that allows `{action}`",
                 self.by()
             ))
     }
@@ -177,7 +177,7 @@ impl Authorize for Access {
         .detail("action", action)
         .detail("skill_id", &id)
         .suggest(format!(
-            "Ask whoever runs the server for a {} that allows `{action}` for this skill",
+            "Ask the operator for a {} that allows `{action}` for this skill",
             self.by()
         )))
     }
@@ -192,14 +192,14 @@ const fn phrase(action: Action) -> &'static str {
         Action::Learn => "follow learning paths",
         Action::Grade => "review solutions",
         Action::Publish => "publish skills",
-        Action::Activate => "choose the version that is handed out",
+        Action::Activate => "choose the active version",
         Action::Delete => "delete skills",
         Action::Block => "block skills",
-        Action::Sync => "have sources synced",
+        Action::Sync => "sync sources",
         Action::Review => "review held versions and blocked skills",
         Action::Audit => "see who did what",
         Action::Serve => "serve tools",
-        Action::Operate => "look after the server",
-        Action::Administer => "give and take rights",
+        Action::Operate => "operate the server",
+        Action::Administer => "manage tokens and namespaces",
     }
 }

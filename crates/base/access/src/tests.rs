@@ -86,18 +86,18 @@ fn a_refusal_says_what_was_asked_for_and_what_to_do() {
     assert_eq!(said(&token, Action::Publish), Ok(()));
     assert_eq!(
         said(&token, Action::Operate),
-        Err("PERMISSION_DENIED: token:ci may not look after the server".to_owned())
+        Err("PERMISSION_DENIED: token:ci may not operate the server".to_owned())
     );
     let nobody = access(Principal::anonymous(), Rights::default(), true);
     assert_eq!(
         said(&nobody, Action::Read),
-        Err("SIGN_IN_REQUIRED: Who wants to see skills has to sign in".to_owned())
+        Err("SIGN_IN_REQUIRED: Sign in to see skills".to_owned())
     );
     let without_sign_in = access(Principal::anonymous(), Rights::default(), false);
     assert_eq!(
         said(&without_sign_in, Action::Operate),
         Err(
-            "OPERATOR_ONLY: Only a caller on the server's machine may look after the server"
+            "OPERATOR_ONLY: Only a caller on the server's machine may operate the server"
                 .to_owned()
         )
     );
@@ -183,13 +183,13 @@ fn a_caller_is_sent_for_a_scope_only_where_its_token_lacks_one_that_it_may_have(
     let without_the_right = access.require(Action::Operate);
     assert_eq!(
         without_the_right.as_ref().map_err(ToString::to_string),
-        Err("PERMISSION_DENIED: oidc:corp/ada may not look after the server".to_owned())
+        Err("PERMISSION_DENIED: oidc:corp/ada may not operate the server".to_owned())
     );
     assert_eq!(
         facts(without_the_right),
         (
             pairs(&[("action", "operate")]),
-            "Ask whoever runs the server for a token that allows `operate`".to_owned()
+            "Ask the operator for a token that allows `operate`".to_owned()
         )
     );
 }
@@ -201,8 +201,7 @@ fn a_caller_is_told_what_it_signed_in_with_and_which_skill_it_may_not_touch() {
         facts(certificate.require(Action::Operate)),
         (
             pairs(&[("action", "operate")]),
-            "Ask whoever runs the server for a rule for the certificate that allows `operate`"
-                .to_owned()
+            "Ask the operator for a rule for the certificate that allows `operate`".to_owned()
         )
     );
     let token = access(Principal::token("ci"), publisher(), true);
@@ -210,8 +209,7 @@ fn a_caller_is_told_what_it_signed_in_with_and_which_skill_it_may_not_touch() {
         facts(token.allow(Action::Publish, "github/other/refunds")),
         (
             pairs(&[("action", "publish"), ("skill_id", "github/other/refunds")]),
-            "Ask whoever runs the server for a token that allows `publish` for this skill"
-                .to_owned()
+            "Ask the operator for a token that allows `publish` for this skill".to_owned()
         )
     );
 }
@@ -278,7 +276,7 @@ fn an_action_is_read_by_its_whole_name() {
     }
     let all = "read, load, call, learn, grade, publish, activate, delete, block, sync, review, audit, serve, operate, administer";
     for wrong in ["", "re", "reads", "Read"] {
-        let expected = format!("`{wrong}` is no action; write {all}");
+        let expected = format!("`{wrong}` is not an action; use {all}");
         assert_eq!(wrong.parse::<Action>(), Err(expected));
     }
 }

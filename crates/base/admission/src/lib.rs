@@ -148,10 +148,10 @@ pub struct Peer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Full {
     /// All peers together have what there is.
-    #[error("the server has as much of this as it takes on at once")]
+    #[error("the server is at its limit for this")]
     All,
     /// The peer has its share.
-    #[error("this caller has as much of this as one caller may have at once")]
+    #[error("this caller is at its limit for this")]
     Share,
 }
 

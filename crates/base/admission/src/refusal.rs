@@ -10,12 +10,12 @@ impl From<Full> for Failure {
         match full {
             Full::All => Self::new(
                 Code::Overloaded,
-                "The server has as much to do as it takes on at once",
+                "The server is at its concurrency limit",
             )
             .suggest(again),
             Full::Share => Self::new(
                 Code::Overloaded,
-                "This caller has as much to do here as one caller may have at once",
+                "This caller is at its concurrency limit",
             )
             .suggest(again)
             .suggest("Callers without a token are one caller for each address, and behind a proxy all one: raise limits.share_percent"),
@@ -31,7 +31,7 @@ impl<E: std::fmt::Display> From<IntakeError<E>> for Failure {
                 Self::new(Code::BodyTooLarge, sentence).suggest("Send less at once")
             }
             IntakeError::Slow { .. } => {
-                Self::new(Code::Timeout, sentence).suggest("Send it again over a faster line")
+                Self::new(Code::Timeout, sentence).suggest("Send it again over a faster connection")
             }
             IntakeError::Idle { .. } => Self::new(Code::Timeout, sentence)
                 .suggest("End a stream that has nothing to send, and open another when it has"),
@@ -40,7 +40,7 @@ impl<E: std::fmt::Display> From<IntakeError<E>> for Failure {
                 Code::InvalidParameter,
                 format!("The body cannot be read: {error}"),
             )
-            .suggest("Send it whole, as long as its length says"),
+            .suggest("Send it completely, with the stated length"),
         }
     }
 }

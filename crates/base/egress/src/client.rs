@@ -74,7 +74,7 @@ pub enum Error {
     #[error("more than {0} redirects")]
     Redirects(usize),
     /// A redirect without an address that could be read.
-    #[error("a redirect that says not where to")]
+    #[error("a redirect without a location")]
     Nowhere,
     /// A redirect from `https` to `http`.
     #[error("a redirect from https to http")]

@@ -7,10 +7,10 @@ use model::{Code, Failure};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// As much of its kind waits as may.
-    #[error("The server has as much to {} as it takes on at once", .0.name())]
+    #[error("The server has no capacity left to {}", .0.name())]
     Full(Kind),
     /// Half of the caller's time passed before it could be begun.
-    #[error("The server has too much to {} to do it in the time that the call has", .0.name())]
+    #[error("The server has too much to {} to finish within the call's deadline", .0.name())]
     Late(Kind),
     /// The deadline passed.
     #[error("The deadline passed before the work was done")]

@@ -87,7 +87,7 @@ codes! {
     MissingParameter = "MISSING_PARAMETER", 1002, Invalid;
     /// The deadline passed before the work was done.
     Timeout = "TIMEOUT", 1003, Timeout;
-    /// The server has as much to do as it takes on at once.
+    /// The server is at its concurrency limit.
     Overloaded = "OVERLOADED", 1010, Exhausted;
     /// The server is about to stop.
     ShuttingDown = "SHUTTING_DOWN", 1011, Unavailable;

@@ -225,7 +225,7 @@ fn host_refused(host: &str) -> Failure {
         Code::HostRefused,
         format!("This server does not answer to the host {}", short(host)),
     )
-    .suggest("Call it by its address, or have the operator list the name under web.allowed_hosts")
+    .suggest("Call it by its address, or ask the operator to list the name under web.allowed_hosts")
 }
 
 fn origin_refused(origin: &str) -> Failure {
@@ -236,7 +236,7 @@ fn origin_refused(origin: &str) -> Failure {
             short(origin)
         ),
     )
-    .suggest("Have the operator list the origin under web.allowed_origins")
+    .suggest("Ask the operator to list the origin under web.allowed_origins")
 }
 
 #[cfg(test)]

@@ -231,7 +231,7 @@ impl<C: Clock + Clone> Rate<C> {
             .detail("limit", self.per_minute)
             .suggest("Wait for the time that RetryInfo or Retry-After gives")
             .suggest(format!(
-                "Whoever runs the server sets it: `limits.quotas.{}`, or for one caller `limits.quotas.callers`",
+                "The operator sets it: `limits.quotas.{}`, or for one caller `limits.quotas.callers`",
                 self.name
             ));
         failure.retry_after = Some(wait);

@@ -179,7 +179,7 @@ impl Telemetry {
     /// Has from now on logged what a filter says, such as `info` or `warn,repertoire=debug`.
     ///
     /// # Errors
-    /// It is no filter; what is logged stays what it was.
+    /// It is no filter; the log level stays unchanged.
     pub fn set_filter(&self, filter: &str) -> Result<(), String> {
         self.set_filter.as_ref().map_or(Ok(()), |set| set(filter))
     }

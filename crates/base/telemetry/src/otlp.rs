@@ -154,7 +154,7 @@ impl Exporter {
         let told = |signal: Signal, sent: OTelSdkResult| {
             if let Err(error) = sent {
                 let signal = signal.name();
-                tracing::warn!(%signal, %error, "what was left was not sent to the collector");
+                tracing::warn!(%signal, %error, "the remaining telemetry was not sent to the collector");
             }
         };
         // At once: what one waits for is no time of another's.

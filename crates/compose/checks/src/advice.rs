@@ -17,7 +17,7 @@ pub(super) fn recommend(subject: &Subject, found: &[Opposed]) -> Vec<String> {
         match (conflict.kind, conflict.severity, &conflict.overlap) {
             (ConflictKind::TriggerOverlap, ConflictSeverity::Blocking, _) => {
                 told.push(format!(
-                    "Keep one of {mine} and {theirs}: whatever calls one of them up calls up both"
+                    "Keep one of {mine} and {theirs}: what triggers one of them triggers both"
                 ));
             }
             (_, ConflictSeverity::Blocking, _) => {

@@ -288,7 +288,7 @@ fn idle(facts: &Facts<'_>) -> Option<Warning> {
         kind: WarningKind::LowActivation,
         message,
         advice: format!(
-            "Uninstall {} if nobody needs it, or say in its description when to use it",
+            "Uninstall {} if nobody needs it, or state in its description when to use it",
             facts.member.id.slug()
         ),
     })
@@ -303,7 +303,7 @@ fn heavy(facts: &Facts<'_>) -> Option<Warning> {
             facts.cost.chars, facts.budget
         ),
         advice: format!(
-            "Move what {} does not always need from SKILL.md into files beside it",
+            "Move what {} does not always need from SKILL.md into other files",
             facts.member.id.slug()
         ),
     })

@@ -128,9 +128,7 @@ fn too_much(over: u64, mut items: Vec<&Item>) -> Vec<String> {
             largest.id, largest.cost.chars
         ));
     }
-    told.push(
-        "Move what a skill does not always need from SKILL.md into files beside it".to_owned(),
-    );
+    told.push("Move what a skill does not always need from SKILL.md into other files".to_owned());
     told.push("Raise the budget (`install.budget_chars` of the server)".to_owned());
     told
 }

@@ -180,7 +180,7 @@ fn behavioral(
             ),
             FindingCode::ToolPatternUndecided => (
                 ConflictSeverity::Info,
-                &["Write the patterns so that it can be told what they cover"],
+                &["Write patterns whose coverage can be decided"],
             ),
             // What is about one of them alone, or about what is not here.
             _ => return None,

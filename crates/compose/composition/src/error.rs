@@ -67,7 +67,7 @@ fn step(code: super::FindingCode) -> &'static str {
         }
         Code::TooManySkills | Code::TooManyTools => "Ask for fewer skills, or name versions",
         Code::LockMismatch => {
-            "Compose without the lock, look at what changed, and keep the new lock"
+            "Compose without the lock, review the changes, and store the new lock"
         }
         _ => "ValidateSkillSet lists all that is wrong",
     }

@@ -422,9 +422,9 @@ pub(super) fn finish(judged: &Judged, mut findings: Vec<Finding>, asked: usize) 
     if more > 0 || judged.verdict.is_cut {
         findings.truncate(MAX_FINDINGS);
         let message = if judged.verdict.is_cut {
-            format!("there are more than {MAX_FINDINGS} findings; mend these first")
+            format!("there are more than {MAX_FINDINGS} findings; fix these first")
         } else {
-            format!("{more} more findings are left out; mend these first")
+            format!("{more} more findings are left out; fix these first")
         };
         findings.push(Finding::new(FindingCode::MoreFindings, message));
     }

@@ -38,7 +38,7 @@ fn lethal(trifecta: trust::Trifecta) -> Finding {
         way_out,
     } = trifecta;
     let message = format!(
-        "together they read private data ({}), take in what strangers wrote ({}) and hand something out ({})",
+        "together they read private data ({}), read untrusted text ({}) and send data out ({})",
         listed(&private_data),
         listed(&untrusted_content),
         listed(&way_out)

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Uncertainty {
     /// Names of tools differ in case alone.
-    #[error("since some hosts take `{pattern}` and `{tool}` for the same tool")]
+    #[error("since some hosts treat `{pattern}` and `{tool}` as the same tool")]
     ToolCase {
         /// The name in the pattern.
         pattern: Box<str>,
@@ -51,10 +51,10 @@ pub enum Uncertainty {
     #[error("since it is not known where the path `{0}` begins")]
     RelativePath(Box<str>),
     /// The path differs by case or by how letters are composed.
-    #[error("since some file systems take `{0}` for a path that the pattern covers")]
+    #[error("since some file systems treat `{0}` as a path that the pattern covers")]
     PathCase(Box<str>),
     /// The pattern of a path mixes stars.
-    #[error("since `**` stands beside other characters in the pattern `{0}`")]
+    #[error("since `**` is next to other characters in the pattern `{0}`")]
     PathStars(Box<str>),
     /// Readers of addresses differ.
     #[error("since the address {0}")]

@@ -9,7 +9,7 @@ use skill_md::ReadOptions;
 
 /// A file of a folder cannot be read or replaced.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot mend `{}`: {cause}", path.display())]
+#[error("cannot fix `{}`: {cause}", path.display())]
 pub struct FixError {
     /// The file, or the folder.
     pub path: PathBuf,

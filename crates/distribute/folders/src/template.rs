@@ -26,13 +26,13 @@ const FILES: [(&str, &str); 3] = [
 #[derive(Debug, thiserror::Error)]
 pub enum NewError {
     /// A skill cannot have the name, or should not.
-    #[error("no skill can be named so")]
+    #[error("this is not a valid skill name")]
     Name(Vec<Problem>),
     /// Something has the name already.
-    #[error("`{}` is there already, and nothing of it was changed", .0.display())]
+    #[error("`{}` exists already, and was not changed", .0.display())]
     Exists(PathBuf),
     /// A file or folder cannot be made.
-    #[error("cannot make `{}`: {cause}", path.display())]
+    #[error("cannot create `{}`: {cause}", path.display())]
     Failed {
         /// Which one.
         path: PathBuf,

@@ -23,7 +23,7 @@ pub enum Error {
     #[error("{0}")]
     TooLarge(String),
     /// The server asks to come back later.
-    #[error("the server takes no more requests for now")]
+    #[error("the server accepts no more requests for now")]
     RateLimited {
         /// When to come back, from now on.
         after: Duration,
@@ -33,7 +33,7 @@ pub enum Error {
     Unavailable(String),
     /// What is kept on this machine is not what was fetched, or not there. The next
     /// [`super::Repository::update`] clones.
-    #[error("what was kept of the repository is damaged: {0}")]
+    #[error("the copy of the repository is damaged: {0}")]
     Damaged(String),
     /// The caller stopped it.
     #[error("it was stopped")]

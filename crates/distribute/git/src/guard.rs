@@ -149,7 +149,7 @@ impl Guard {
         let since = *locked(&self.waiting);
         if since.is_some_and(|since| since.elapsed() > self.limits.silence) {
             let seconds = self.limits.silence.as_secs_f32();
-            let error = Error::Unavailable(format!("the server said nothing for {seconds} s"));
+            let error = Error::Unavailable(format!("the server sent nothing for {seconds} s"));
             self.fail(error.clone());
             return Err(error);
         }

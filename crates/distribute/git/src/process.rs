@@ -225,7 +225,7 @@ impl Complaint {
         Some(if is_refused {
             Error::Refused(format!("the other side refused: {shown}"))
         } else {
-            Error::Unavailable(format!("the other side said: {shown}"))
+            Error::Unavailable(format!("the server answered: {shown}"))
         })
     }
 }

@@ -35,7 +35,7 @@ impl Pull<'_> {
             Ok(commit) => Ok(Some(commit)),
             Err(Error::Damaged(why)) => {
                 guard.check()?;
-                tracing::debug!(why, "the repository is cloned anew");
+                tracing::debug!(why, "the repository is cloned again");
                 Ok(None)
             }
             Err(error) => Err(error),

@@ -20,7 +20,7 @@ pub enum Error {
         near: Vec<String>,
     },
     /// There is something of its name that we did not install.
-    #[error("`{}` is there already, and was not installed by Repertoire", path.display())]
+    #[error("`{}` exists already, and was not installed by Repertoire", path.display())]
     NotOurs {
         /// The folder.
         path: PathBuf,
@@ -71,13 +71,13 @@ pub enum Error {
         path: String,
     },
     /// As many skills as one directory may have.
-    #[error("`{}` has {} skills, as many as it may have", path.display(), super::MAX_SKILLS)]
+    #[error("`{}` has {} skills, the maximum", path.display(), super::MAX_SKILLS)]
     Full {
         /// The directory.
         path: PathBuf,
     },
     /// The folder of a skill holds more of others than is carried along.
-    #[error("`{}` holds more than {max} files beside the skill's own", path.display())]
+    #[error("`{}` holds more than {max} files in addition to the skill's own", path.display())]
     TooMuchData {
         /// The folder.
         path: PathBuf,
@@ -178,28 +178,28 @@ impl From<Error> for Failure {
                 .suggest("Uninstall the other skill, or install this one to another directory"),
             Error::Changed { path, .. } => new(Code::SkillInstallFailed)
                 .detail("path", path.display())
-                .suggest("Keep a copy of the changes, then call again with `force`, which gives them up"),
+                .suggest("Save a copy of the changes, then call again with `force`, which discards them"),
             Error::DigestDiffers { id, expected, found } => new(Code::SkillInstallFailed)
                 .detail("skill_id", id)
                 .detail("expected_digest", expected)
                 .detail("digest", found)
-                .suggest("Do not use it: the server, or what stands between, gives out other bytes than it says"),
+                .suggest("Do not use it: the server, or a proxy, sends other bytes than it announced"),
             Error::Unwritable { name, .. } => new(Code::SkillInstallFailed)
                 .detail("name", shown(&name, 200))
                 .suggest("Ask its author for another name"),
             Error::OutsideRoots { .. } => new(Code::InvalidParameter)
                 .field("target_directory", message.clone())
-                .suggest("Leave it away to install where the operator says, or name a folder below `install.roots`"),
+                .suggest("Omit it to install to the operator's folder, or name a folder below `install.roots`"),
             Error::Full { .. } => {
-                new(Code::SkillInstallFailed).suggest("Uninstall what nobody uses")
+                new(Code::SkillInstallFailed).suggest("Uninstall unused skills")
             }
             Error::TooMuchData { .. } => new(Code::SkillInstallFailed)
                 .suggest("Move them elsewhere, or uninstall the skill with `remove_data`"),
             Error::Busy { .. } => new(Code::Overloaded).suggest("Call again in a moment"),
             Error::Unreadable { .. } | Error::Disk { .. } => new(Code::LocalFileFailed)
-                .suggest("Look at what the file system says of it, mend that, and call again"),
+                .suggest("Fix what the file system reports, and call again"),
             Error::Archive { .. } => new(Code::SkillInstallFailed)
-                .suggest("Install it again; if that is no help, the server is not what it should be"),
+                .suggest("Install it again; if that does not help, the server cannot be trusted"),
         }
     }
 }

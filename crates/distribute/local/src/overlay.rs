@@ -245,7 +245,7 @@ impl Overlay {
                         let failures = index.retry.map_or(0, |(_, failures)| failures) + 1;
                         let pause = backoff(failures);
                         index.retry = Some((Instant::now() + pause, failures));
-                        tracing::warn!(%error, ?pause, "skills of folders cannot be searched for until they are indexed again");
+                        tracing::warn!(%error, ?pause, "skills of folders cannot be found by search until they are indexed again");
                     }
                 }
             }
@@ -444,7 +444,7 @@ impl Keeper {
             Err(error) if error.is_cancelled() => ScanEnd::Stopped,
             Err(error) => {
                 let folder = self.overlay.place.project.display();
-                tracing::error!(%error, %folder, "a look at skills of folders broke, and begins again");
+                tracing::error!(%error, %folder, "a scan of skill folders failed, and starts again");
                 ScanEnd::Broke
             }
         }

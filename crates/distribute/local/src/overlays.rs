@@ -129,7 +129,7 @@ impl Shared {
                 .filter_map(|(place, overlay)| Some((overlay.unused_since()?, place.clone())));
             let Some((_, oldest)) = unused.min() else {
                 let folder = place.project.display();
-                tracing::warn!(%folder, "skills of its folders are not served: somebody is in as many places as may be");
+                tracing::warn!(%folder, "skills of its folders are not served: the maximum number of agent folders is reached");
                 return None;
             };
             if let Some(oldest) = places.remove(&oldest) {

@@ -70,7 +70,7 @@ impl Watches {
             Ok(watcher) => Some(watcher),
             Err(error) => {
                 told.blind.store(true, Ordering::Relaxed);
-                tracing::warn!(%error, "folders of skills are looked at at intervals: nothing is told of them");
+                tracing::warn!(%error, "skill folders are polled: the system reports no changes of them");
                 None
             }
         };
@@ -119,7 +119,7 @@ impl Watches {
                         // One that may be passed through and not be read, mostly. What is
                         // below it is watched for itself.
                         let folder = folder.display();
-                        tracing::warn!(%error, %folder, "a folder cannot be watched: what comes and goes in it is seen late");
+                        tracing::warn!(%error, %folder, "a folder cannot be watched: changes in it are seen late");
                     }
                     continue;
                 }

@@ -114,8 +114,8 @@ pub fn of_changes(changes: &Changes, targets: &Targets) -> CommandReport {
             told.say(Tone::Faint, &format!("  {path}"), "");
         }
         if one.locked.verdict == Verdict::Warning.name() {
-            let text = "`repertoire scan` says what was found";
-            told.say(Tone::Warn, "  look at it:", text);
+            let text = "see `repertoire scan`";
+            told.say(Tone::Warn, "  review:", text);
         }
     }
     for id in &changes.removed {
@@ -153,8 +153,8 @@ pub fn of_removed(all: &[(Vec<Removed>, Vec<SkillId>)]) -> CommandReport {
             told.say(Tone::Faint, &format!("  {path}"), "");
         }
         if kept > 0 {
-            let text = format!("{kept} that others put there; --remove-data removes them");
-            told.say(Tone::Warn, "  files kept:", text);
+            let text = format!("{kept} added by others stay; --remove-data removes them");
+            told.say(Tone::Warn, "  other files:", text);
         }
         for other in dependents {
             told.say(Tone::Warn, "  warning:", format!("{other} requires it"));
@@ -230,8 +230,8 @@ pub fn of_audit(all: &[Finding]) -> CommandReport {
     for one in all {
         let (tone, word, concern) = match one.concern {
             Concern::None => (Tone::Good, "healthy", "none"),
-            Concern::Look => (Tone::Warn, "look at it", "look"),
-            Concern::Refuse => (Tone::Bad, "do not use", "refuse"),
+            Concern::Look => (Tone::Warn, "review", "look"),
+            Concern::Refuse => (Tone::Bad, "blocked", "refuse"),
         };
         let newer = one.newer.as_ref().map(ToString::to_string);
         let Locked { id, semantic, .. } = &one.locked;

@@ -16,7 +16,7 @@ pub enum Error {
         name: String,
     },
     /// A folder cannot be named in a lock.
-    #[error("'{}' is no folder to install to", path.display())]
+    #[error("'{}' is not a folder to install to", path.display())]
     NoFolder {
         /// The folder.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum Error {
         report: Box<Report>,
     },
     /// The files are no skill.
-    #[error("The files of '{id}' make no skill")]
+    #[error("The files of '{id}' are not a skill")]
     NoSkill {
         /// The skill.
         id: SkillId,
@@ -80,7 +80,7 @@ impl From<Error> for Failure {
                 failure.suggest(if failed {
                     "Use another skill; search for the task to find one"
                 } else {
-                    "Look at what was found, and call again with --force if it is meant well"
+                    "Review the findings, and call again with --force if they are harmless"
                 })
             }
             Error::NoSkill { id } => new(Code::SkillInvalid).detail("skill_id", id),

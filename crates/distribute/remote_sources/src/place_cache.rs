@@ -45,7 +45,7 @@ where
 
 fn write<T: Serialize>(new: &PathBuf, path: &PathBuf, what: &T, max: u64) -> Result<(), Error> {
     let wrong = |error: &dyn std::fmt::Display| {
-        let message = format!("what is kept between looks cannot be written: {error}");
+        let message = format!("the state between syncs cannot be written: {error}");
         Error::Unavailable(message)
     };
     let bytes = serde_json::to_vec(what).map_err(|error| wrong(&error))?;

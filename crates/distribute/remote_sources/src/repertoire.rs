@@ -231,7 +231,8 @@ impl Repertoire {
             let mark = mark.get_or_insert(page.resume_token);
             if page.next_page_token.is_empty() {
                 if mark.is_empty() {
-                    let message = "the server tells no place in its log: it is no Repertoire";
+                    let message =
+                        "the server has no position in its log: it is not a Repertoire server";
                     return Err(Error::Refused(message.to_owned()));
                 }
                 let mark = std::mem::take(mark);

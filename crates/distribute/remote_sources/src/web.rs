@@ -336,7 +336,7 @@ impl<'a> Fetcher<'a> {
         let silence = self.work.limits.silence;
         let silent = || {
             let seconds = silence.as_secs_f32();
-            Error::Unavailable(format!("{} said nothing for {seconds} seconds", told(url)))
+            Error::Unavailable(format!("{} sent nothing for {seconds} seconds", told(url)))
         };
         let client = self.web.client.following(self.work.limits.redirects);
         let sent = timeout(silence, client.get(url, &headers, credential)).await;

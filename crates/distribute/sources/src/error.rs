@@ -30,7 +30,7 @@ pub enum Error {
     #[error("{0}")]
     TooLarge(String),
     /// The place asks callers to come back later.
-    #[error("it takes no more requests for now")]
+    #[error("it accepts no more requests for now")]
     RateLimited {
         /// When to come back, from now on.
         after: Duration,

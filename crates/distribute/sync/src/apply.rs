@@ -378,7 +378,7 @@ impl SourceSync<'_> {
                 if claim.source != self.source.id && self.engine.source(&claim.source).is_ok() =>
             {
                 return Err(Skipped::State(format!(
-                    "'{id}' is kept in step with the source `{}`",
+                    "'{id}' is synced from the source `{}`",
                     claim.source
                 )));
             }

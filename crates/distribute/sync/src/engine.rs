@@ -344,7 +344,7 @@ impl Engine {
         let folder = self.0.folder.join(id);
         match tokio::fs::remove_dir_all(&folder).await {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                tracing::warn!(%error, folder = %folder.display(), "what was kept of a source was not removed");
+                tracing::warn!(%error, folder = %folder.display(), "the stored data of a source was not removed");
             }
             _ => {}
         }

@@ -42,7 +42,7 @@ pub enum Error {
         id: String,
     },
     /// As many sources as there may be.
-    #[error("There are {max} sources, as many as there may be")]
+    #[error("There are {max} sources, the maximum")]
     TooMany {
         /// How many.
         max: usize,
@@ -144,7 +144,7 @@ impl From<Error> for Failure {
             Error::SourceExists { id } => Failure::new(Code::SourceExists, message)
                 .suggest(format!("Choose another id, or remove `{id}` first")),
             Error::Configured { .. } => Failure::new(Code::SourceExists, message)
-                .suggest("Change it there, and start the server again"),
+                .suggest("Change it there, and restart the server"),
             Error::TooMany { .. } => Failure::new(Code::InvalidParameter, message)
                 .suggest("Remove one, or have one source select more"),
             Error::NoSources => Failure::new(Code::SourceNotFound, message)
@@ -153,9 +153,9 @@ impl From<Error> for Failure {
                 .suggest(format!("Follow it: get_sync_status with sync_id `{sync}`")),
             Error::AllFailed { sync, .. } => Failure::new(Code::SyncFailed, message)
                 .suggest(format!("See get_sync_status with sync_id `{sync}`"))
-                .suggest("get_source_health says how each source did in the last 24 hours"),
+                .suggest("get_source_health has the health of each source in the last 24 hours"),
             Error::SyncNotFound { .. } => Failure::new(Code::SyncNotFound, message)
-                .suggest("Leave `sync_id` out, and ask for the history"),
+                .suggest("Omit `sync_id`, and ask for the history"),
             Error::Folder { .. } | Error::Here { .. } => {
                 Failure::new(Code::StoreUnavailable, message)
             }

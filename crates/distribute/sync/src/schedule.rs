@@ -85,7 +85,7 @@ impl Engine {
             let state = match self.state(&source.id) {
                 Ok(state) => state,
                 Err(error) => {
-                    tracing::warn!(%error, source = source.id, "where a source stands cannot be read");
+                    tracing::warn!(%error, source = source.id, "the state of a source cannot be read");
                     continue;
                 }
             };

@@ -17,7 +17,7 @@ const MIN_INTERVAL: u32 = 10;
 /// Seconds between two syncs where the source does not say.
 pub(crate) const DEFAULT_INTERVAL: u32 = 3_600;
 
-/// What sort of place it is.
+/// The kind of source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceKind {
@@ -115,7 +115,7 @@ pub struct Source {
     /// What people call it; empty: the id.
     #[serde(default)]
     pub name: String,
-    /// What sort of place it is.
+    /// The kind of source.
     pub kind: SourceKind,
     /// Its address, or the path of its folder. May be empty for GitHub.
     #[serde(default)]

@@ -148,7 +148,7 @@ impl Engine {
         batch.put(&STATES, &source.id, &state);
         if let Err(error) = self.0.store.commit(batch).await {
             let error = Error::from(error);
-            tracing::warn!(%error, source = source.id, "where a source stands was not written");
+            tracing::warn!(%error, source = source.id, "the state of a source was not written");
             result.error.get_or_insert_with(|| error.to_string());
         }
         result

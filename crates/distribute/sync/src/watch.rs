@@ -97,7 +97,7 @@ impl Watches {
             let watcher = watch(id, Path::new(location), &self.told);
             let watcher = watcher
                 .inspect_err(|error| {
-                    tracing::warn!(%error, source = id, "a folder cannot be watched: it is looked at every {} s", POLL_INTERVAL.as_secs());
+                    tracing::warn!(%error, source = id, "a folder cannot be watched: it is scanned every {} s", POLL_INTERVAL.as_secs());
                 })
                 .ok();
             if watcher.is_none() {

@@ -30,7 +30,7 @@ pub enum Refused {
     )]
     NotOurs,
     /// The secret cannot be had.
-    #[error("the secret of the source's webhooks cannot be had: {0}")]
+    #[error("the secret of the source's webhooks cannot be read: {0}")]
     Secret(String),
 }
 

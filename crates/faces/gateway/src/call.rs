@@ -417,7 +417,7 @@ impl Gateway {
         let answers = match self.stream(rpc, nothing, context).await {
             Ok(answers) => answers,
             Err(refusal) => {
-                tracing::debug!(code = refusal.code, rpc = rpc.name, "progress is not told");
+                tracing::debug!(code = refusal.code, rpc = rpc.name, "progress is not sent");
                 return;
             }
         };
@@ -469,5 +469,5 @@ fn unreachable(error: &TransportError) -> Failure {
         Code::ServerUnreachable,
         format!("No server answers ({cause})"),
     )
-    .suggest("See that the server runs, and that its address is right")
+    .suggest("Check that the server is running and that its address is right")
 }

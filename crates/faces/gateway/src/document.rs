@@ -361,7 +361,7 @@ fn problem() -> Json {
     let text = |description: &str| json!({"type": "string", "description": description});
     json!({
         "type": "object",
-        "description": "Why a call came to nothing (RFC 9457).",
+        "description": "Why a call failed (RFC 9457).",
         "properties": {
             "type": text("`/errors#` and the code."),
             "title": text("What the code means."),

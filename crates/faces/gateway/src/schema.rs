@@ -274,7 +274,7 @@ impl Contract {
                 "messages": {"type": "array", "items": answer, "description": "What was streamed, in order."},
                 "left_out": {
                     "type": "integer", "minimum": 0,
-                    "description": "How many messages before these were streamed and not kept.",
+                    "description": "How many earlier messages are left out.",
                 },
             },
             "required": ["messages", "left_out"],

@@ -79,7 +79,7 @@ impl AdminService {
         done.map_err(|error| match error {
             Error::Work(executor::Error::Full(_)) => {
                 let failure =
-                    Failure::new(Code::Overloaded, "Another backup or compaction is at work");
+                    Failure::new(Code::Overloaded, "Another backup or compaction is running");
                 failure.suggest("Try again when it is done")
             }
             error => error.into(),

@@ -65,7 +65,7 @@ fn query(request: v1::SearchRequest) -> Result<SearchQuery, Failure> {
         return Err(
             Failure::new(Code::InvalidParameter, "Query cannot be empty")
                 .field("query", "Query cannot be empty")
-                .suggest("Say what you look for in 1 to 500 characters"),
+                .suggest("Describe what you look for in 1 to 500 characters"),
         );
     }
     Ok(SearchQuery {

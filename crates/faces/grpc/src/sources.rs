@@ -49,11 +49,11 @@ impl Sources {
         }
         let failure = Failure::new(
             Code::PermissionDenied,
-            "Sources and syncs are told to those who see every skill of this server",
+            "Only callers that see every skill of this server see its sources and syncs",
         );
         Err(failure
             .suggest("`get_sync_status` without an id counts the skills that you see")
-            .suggest("Or ask whoever runs the server for a token that allows `sync`"))
+            .suggest("Or ask the operator for a token that allows `sync`"))
     }
 }
 

@@ -312,7 +312,7 @@ impl Listener {
                     };
                     let tools = tools.has_changed().await;
                     if let Err(error) = announce(&peer, tools, &gathered, &uris).await {
-                        tracing::debug!(%error, "a session that ended is told nothing more");
+                        tracing::debug!(%error, "a session ended before it was notified");
                         return;
                     }
                 }
@@ -361,7 +361,7 @@ impl Listener {
                 Ok::<_, rmcp::service::SubscriptionSendError>(())
             };
             if let Err(error) = notify.await {
-                tracing::debug!(%error, "a subscription that ended is told nothing more");
+                tracing::debug!(%error, "a subscription ended before it was notified");
                 return;
             }
         }

@@ -272,7 +272,7 @@ impl Handler {
                 }
                 // A client that is gone cancels the request, which ends the call.
                 if let Err(error) = request.peer.notify_progress(notice).await {
-                    tracing::debug!(%error, "a client was not told of progress");
+                    tracing::debug!(%error, "a client was not notified of progress");
                 }
             }
         }

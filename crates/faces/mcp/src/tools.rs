@@ -218,7 +218,7 @@ impl Handler {
             && self.is_gated
             && let Err(error) = request.peer.notify_tool_list_changed().await
         {
-            tracing::debug!(%error, "a client was not told of the tools that it unlocked");
+            tracing::debug!(%error, "a client was not notified of the tools that it unlocked");
         }
         let result = match DeferredBody::of(request) {
             Some(aside) => deferred_result(answer, aside),
@@ -308,7 +308,7 @@ fn progress(request: &RequestContext<RoleServer>) -> Option<OnProgress> {
         async move {
             // A client that is gone cancels the request, which ends the stream.
             if let Err(error) = peer.notify_progress(notice).await {
-                tracing::debug!(%error, "a client was not told of progress");
+                tracing::debug!(%error, "a client was not notified of progress");
             }
         }
         .boxed()

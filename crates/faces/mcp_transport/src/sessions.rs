@@ -5,7 +5,7 @@
 //! sends counts for nothing, so the library's own idle timer, which it restarts for
 //! every notice, is off. Where there are as many sessions as there may be, the one that
 //! is idle for longest ends: of the peer that asks, where it has its share, else of the
-//! peer with most. Its client is told that there is no such session, and begins another.
+//! peer with most. Its client gets the answer that there is no such session, and begins another.
 //!
 //! A session belongs to the caller that began it; another one is told the same.
 

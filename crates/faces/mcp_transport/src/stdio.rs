@@ -29,7 +29,7 @@ pub enum StdioError {
     )]
     First,
     /// It never began.
-    #[error("the client did not begin as MCP clients do: {0}")]
+    #[error("the client did not start the MCP handshake: {0}")]
     Begin(Box<rmcp::service::ServerInitializeError>),
     /// The task that served it is gone.
     #[error("serving stdin and stdout: {0}")]

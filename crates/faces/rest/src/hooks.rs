@@ -40,7 +40,7 @@ async fn receive(engine: &Engine, source: &str, request: Request) -> Response {
         }
         Err(error @ Refused::Secret(_)) => {
             // Where a secret is, is not for who sends webhooks.
-            tracing::warn!(%error, source, "a webhook was not taken");
+            tracing::warn!(%error, source, "a webhook was refused");
             let message = "the server cannot check the signature now; its log says why";
             refused(Failure::new(Code::SourceUnavailable, message))
         }

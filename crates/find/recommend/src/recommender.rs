@@ -239,7 +239,7 @@ impl Recommender<'_> {
             let text = if authors.contains(&(source.to_owned(), author.to_owned())) {
                 format!("{author} wrote skills that are installed")
             } else if head.trust_tier() == TrustTier::Verified {
-                format!("Whoever runs the server trusts skills of {author}")
+                format!("The operator trusts skills of {author}")
             } else {
                 continue;
             };

@@ -284,7 +284,7 @@ async fn among_equals_the_more_trusted_comes_first_and_says_why() {
     };
     let world = stocked(&skills).await;
     let (id, reasons) = of(&recommended(&world, &wish()));
-    let trusted = "Whoever runs the server trusts skills of zeta".to_owned();
+    let trusted = "The operator trusts skills of zeta".to_owned();
     assert_eq!(
         (id.as_str(), reasons.contains(&trusted)),
         (skills[0].0, false)

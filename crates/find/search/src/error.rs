@@ -17,10 +17,10 @@ pub enum Error {
     #[error("a file of the index: {0}")]
     Io(#[from] std::io::Error),
     /// What is remembered of a skill.
-    #[error("what is remembered of a skill: {0}")]
+    #[error("the stored facts of a skill: {0}")]
     Facts(#[from] serde_json::Error),
     /// A document without what is remembered of it.
-    #[error("a document of segment {segment} says nothing of its skill")]
+    #[error("a document of segment {segment} does not name its skill")]
     Damaged {
         /// The segment.
         segment: usize,
@@ -32,10 +32,10 @@ pub enum Error {
         file: std::path::PathBuf,
     },
     /// A search met damage.
-    #[error("the search index is damaged, and is made anew")]
+    #[error("the search index is damaged, and is rebuilt")]
     Rebuilding,
     /// A filter asks for what nothing is called.
-    #[error("'{word}' is no {what} that is known here")]
+    #[error("'{word}' is not a known {what}")]
     UnknownFacet {
         /// The field of the request.
         field: &'static str,

@@ -53,7 +53,7 @@ pub(super) async fn follow(inner: Arc<Inner>, stop: CancellationToken) {
                 .await;
             continue;
         }
-        tracing::error!(error = %failed, "the search index stopped; it is made anew");
+        tracing::error!(error = %failed, "the search index stopped; it is rebuilt");
         if inner.failed.swap(true, Ordering::Relaxed) {
             // It was being made anew already.
             stop.run_until_cancelled(tokio::time::sleep(RETRY_DELAY))
@@ -330,7 +330,7 @@ impl IndexWork {
                     if error.passes() {
                         return Err(error);
                     }
-                    tracing::warn!(%error, skill = %slot.head.id, "no meaning can be made of it");
+                    tracing::warn!(%error, skill = %slot.head.id, "it cannot be embedded");
                 }
             }
         }

@@ -77,7 +77,7 @@ impl Indexer {
             match opened.map_err(Error::Panicked).flatten() {
                 Ok(indexer) => return Ok(indexer),
                 Err(error) => {
-                    tracing::warn!(%error, "the search index cannot be read and is made anew");
+                    tracing::warn!(%error, "the search index cannot be read and is rebuilt");
                 }
             }
         }
@@ -288,7 +288,7 @@ impl Indexer {
                     // One that changed or went meanwhile is told of by an event to come.
                     let now = self.registry.catalog();
                     if now.get(&key).is_some_and(|now| Arc::ptr_eq(now, head)) {
-                        tracing::error!(%error, skill = %head.id, "the skill cannot be searched for");
+                        tracing::error!(%error, skill = %head.id, "the skill cannot be indexed");
                     }
                     self.remove(&key);
                 }

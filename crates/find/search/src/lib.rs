@@ -141,7 +141,7 @@ struct Inner {
     snapshot: ArcSwapOption<Snapshot>,
     progress: watch::Sender<IndexProgress>,
     failed: AtomicBool,
-    /// Changes where a search met damage.
+    /// Changes where a search found damaged data.
     damage: watch::Sender<()>,
     scratches: Mutex<Vec<SearchScratch>>,
     postings: Postings,
@@ -210,7 +210,7 @@ impl Inner {
         let found = search::run(self, &snapshot, query, &mut scratch, layer, stop);
         if let Err(error @ (Error::Words(_) | Error::Panicked(_))) = found {
             // The buffers may be left half full.
-            tracing::warn!(%error, "a search met damage");
+            tracing::warn!(%error, "a search found damaged data");
             self.discard(&whole);
             return Err(Error::Rebuilding);
         }

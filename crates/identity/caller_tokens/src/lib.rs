@@ -40,7 +40,7 @@ const TYPE: &str = "repertoire-caller+jwt";
 
 /// The system gives no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the server cannot make a key to sign who calls: the system gives no random bytes")]
+#[error("the server cannot create a key to sign callers: the system gives no random bytes")]
 pub struct NoKey;
 
 /// What a token is good for.

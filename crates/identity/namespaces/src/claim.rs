@@ -57,7 +57,7 @@ impl Claims for Namespaces {
             return;
         }
         if let Err(error) = self.read_again(namespace) {
-            tracing::error!(%error, %namespace, "what is said of a namespace cannot be read");
+            tracing::error!(%error, %namespace, "the settings of a namespace cannot be read");
         }
     }
 }

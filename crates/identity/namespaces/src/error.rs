@@ -14,7 +14,7 @@ pub enum Error {
         message: String,
     },
     /// Neither an owner nor an administrator asks.
-    #[error("{caller} does not own {namespace}, so it may not change who does and who sees it")]
+    #[error("{caller} does not own {namespace}, so it may not change its owners or visibility")]
     NotOwner {
         /// Who asks.
         caller: Principal,
@@ -22,7 +22,7 @@ pub enum Error {
         namespace: String,
     },
     /// There are as many as there may be.
-    #[error("There are {max} namespaces of which something is said, and there may be no more")]
+    #[error("There are {max} namespaces with settings, the maximum")]
     TooMany {
         /// The most.
         max: usize,
@@ -45,10 +45,10 @@ impl From<Error> for Failure {
             Error::NotOwner { namespace, .. } => Self::new(Code::NamespaceNotOwned, message)
                 .detail("namespace", &namespace)
                 .suggest(format!(
-                    "Ask an owner of {namespace}, or whoever runs the server"
+                    "Ask an owner of {namespace}, or the operator"
                 )),
             Error::TooMany { .. } => Self::new(Code::InvalidParameter, message)
-                .suggest("Set `namespaces.visibility` in the config file for most of them, and say of few what differs"),
+                .suggest("Set the most common visibility as `namespaces.visibility` in the config file, and only the exceptions by namespace"),
             Error::Read(error) => error.into(),
             Error::Write(error) => error.into(),
         }

@@ -178,7 +178,7 @@ impl Namespaces {
             return Err(Error::Parameter {
                 field: "remove_owners",
                 message: format!(
-                    "{name} would belong to nobody: add another owner first, or ask an administrator"
+                    "{name} would have no owner: add another owner first, or ask an administrator"
                 ),
             });
         }

@@ -61,7 +61,7 @@ impl Authorize for Owners {
             return Ok(());
         }
         let message = if owners.is_empty() {
-            format!("{namespace} belongs to nobody, and skills are published by owners alone")
+            format!("{namespace} has no owner, and only owners publish skills")
         } else {
             format!(
                 "{namespace} belongs to others, so {caller} may not publish, activate or delete in it"
@@ -70,7 +70,7 @@ impl Authorize for Owners {
         Err(Failure::new(Code::NamespaceNotOwned, message)
             .detail("namespace", namespace)
             .suggest(format!(
-                "Ask an owner or whoever runs the server: `repertoire namespace set {namespace} --add-owner {caller}`"
+                "Ask an owner or the operator: `repertoire namespace set {namespace} --add-owner {caller}`"
             ))
             .suggest("Or publish in a namespace of your own"))
     }

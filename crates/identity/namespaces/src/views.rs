@@ -104,7 +104,7 @@ impl Views {
         // What takes long the first time, since it looks at every skill.
         let first = seen.registry.clone();
         if let Err(error) = tokio::task::spawn_blocking(move || first.catalog()).await {
-            tracing::error!(%error, "what a caller sees was not looked at beforehand");
+            tracing::error!(%error, "a caller's view was not prepared in advance");
         }
         Arc::new(CachedView {
             levels: Arc::clone(levels),

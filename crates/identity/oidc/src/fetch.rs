@@ -29,11 +29,11 @@ pub(crate) enum FetchError {
     TooLarge(&'static str, usize),
     #[error("{0} broke off")]
     Broken(&'static str),
-    #[error("its metadata are no OpenID configuration")]
+    #[error("its metadata are not an OpenID configuration")]
     Metadata,
     #[error("its metadata are those of another issuer")]
     OtherIssuer,
-    #[error("its metadata name no address of https for its keys")]
+    #[error("its metadata name no https address for its keys")]
     KeysAddress,
     #[error(transparent)]
     Keys(#[from] crate::keys::KeysError),

@@ -160,9 +160,9 @@ impl Issuer {
     fn tell(&self, fetched: &Result<usize, FetchError>, failing: bool) {
         let issuer = self.config.name.0.as_str();
         match fetched {
-            Ok(0) => tracing::warn!(issuer, "the issuer has no key that can be used"),
+            Ok(0) => tracing::warn!(issuer, "the issuer has no usable key"),
             Ok(keys) if failing => {
-                tracing::info!(issuer, keys, "the keys of the issuer are there again");
+                tracing::info!(issuer, keys, "the keys of the issuer are available again");
             }
             Ok(keys) => tracing::debug!(issuer, keys, "the keys of the issuer were fetched"),
             Err(error) if failing => {

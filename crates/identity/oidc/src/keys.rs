@@ -67,7 +67,7 @@ struct Set {
 /// No JWK set.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeysError {
-    #[error("its keys are no JWK set")]
+    #[error("its keys are not a JWK set")]
     Form,
     #[error("it has more than {MAX_KEYS} keys")]
     TooMany,

@@ -17,10 +17,10 @@ pub enum Refused {
     )]
     Form,
     /// Its header has what this server does not know.
-    #[error("The token has `crit` in its header, which nobody here knows the meaning of")]
+    #[error("The token has `crit` in its header, which this server does not know")]
     Critical,
     /// It is of another type.
-    #[error("The token is of a type that is no access token and no ID token")]
+    #[error("The token is neither an access token nor an ID token")]
     Type,
     /// It is bound to a key of its holder, which a bearer does not show.
     #[error("The token is bound to a key (`cnf`), so it is not accepted from a bearer")]
@@ -37,7 +37,7 @@ pub enum Refused {
     #[error("The signature of the token is wrong")]
     Signature,
     /// A claim is not there, or cannot be read.
-    #[error("The claim `{0}` of the token is not there, or is wrong")]
+    #[error("The claim `{0}` of the token is missing, or is wrong")]
     Claim(&'static str),
     /// It is for somebody else.
     #[error("The token is for another audience (`aud`)")]
@@ -49,7 +49,7 @@ pub enum Refused {
     #[error("The token is not valid before {0}")]
     NotYet(Timestamp),
     /// The claim that names callers names none.
-    #[error("The claim `{0}` of the token is not there, or cannot name a caller")]
+    #[error("The claim `{0}` of the token is missing, or cannot name a caller")]
     Principal(String),
     /// The keys of its issuer are not known.
     #[error(
@@ -65,7 +65,7 @@ impl From<Refused> for Failure {
         match refused {
             Refused::Unavailable(_) => failure(Code::IssuerUnavailable)
                 .suggest("Try again in a few seconds")
-                .suggest("Whoever runs the server finds the cause in its log"),
+                .suggest("The operator finds the cause in the server's log"),
             Refused::Expired(_) => failure(Code::TokenRefused)
                 .suggest("Get a new token from the issuer: sign in again"),
             Refused::NotYet(_) => failure(Code::TokenRefused)
@@ -73,7 +73,7 @@ impl From<Refused> for Failure {
             Refused::Audience => failure(Code::TokenRefused)
                 .suggest("Ask the issuer for a token for this server: its audience is what `access.issuers` of the server says, or the server's address"),
             _ => failure(Code::TokenRefused)
-                .suggest("Show a token of an issuer in `access.issuers` of the server's config file (docs/access.md)"),
+                .suggest("Send a token of an issuer in `access.issuers` of the server's config file (docs/access.md)"),
         }
     }
 }

@@ -75,9 +75,7 @@ impl ProtectedResource {
             .suggest(format!(
                 "This server takes tokens: send `{HEADER}` with each call"
             ))
-            .suggest(
-                "Whoever runs the server makes tokens: `repertoire token create NAME --role ROLE`",
-            )
+            .suggest("The operator creates tokens: `repertoire token create NAME --role ROLE`")
     }
 
     /// Says in the `WWW-Authenticate` of a refusal where the issuers are named, and which

@@ -27,10 +27,10 @@ pub struct Secured {
 #[derive(Debug, thiserror::Error)]
 pub enum HandshakeError {
     /// It took too long.
-    #[error("the handshake was not done in its time")]
+    #[error("the handshake timed out")]
     Slow,
     /// The client speaks something else, and was told.
-    #[error("the client speaks no TLS")]
+    #[error("the client does not speak TLS")]
     Cleartext,
     /// The client's certificate has ended since its session began, or cannot be read.
     #[error("the certificate of the client is not accepted")]

@@ -199,7 +199,7 @@ impl Tls {
         let mut seen = self.0.seen();
         if found == Ok(self.0.loaded().digest) {
             if seen.failing.is_some() {
-                tracing::info!("the files of TLS are again those that are in use");
+                tracing::info!("the TLS files are the ones in use again");
             }
             *seen = ReloadState::default();
             return ReloadOutcome::Same;
@@ -216,11 +216,11 @@ impl Tls {
         match read.and_then(|contents| self.0.replace(&contents)) {
             Ok(()) => {
                 *seen = ReloadState::default();
-                tracing::info!(not_after = %self.not_after(), "the files of TLS were loaded anew");
+                tracing::info!(not_after = %self.not_after(), "the TLS files were reloaded");
                 ReloadOutcome::Replaced
             }
             Err(mistake) => {
-                tracing::error!("{mistake}; TLS goes on with what was loaded before");
+                tracing::error!("{mistake}; TLS continues with the files loaded before");
                 seen.failing = Some(mistake.clone());
                 ReloadOutcome::Kept(mistake)
             }
@@ -235,7 +235,7 @@ impl Tls {
         match warnings.await {
             Ok(warnings) => warnings.iter().for_each(|it| tracing::warn!("{it}")),
             Err(error) => {
-                tracing::error!(%error, "it is not known what is to be told of the files of TLS");
+                tracing::error!(%error, "the state of the TLS files is not known");
             }
         }
         loop {
@@ -248,7 +248,7 @@ impl Tls {
             match stop.run_until_cancelled(look).await {
                 None => return,
                 Some(Ok(_)) => {}
-                Some(Err(error)) => tracing::error!(%error, "the files of TLS were not looked at"),
+                Some(Err(error)) => tracing::error!(%error, "the TLS files were not checked"),
             }
         }
     }

@@ -28,7 +28,7 @@ pub enum Error {
         name: String,
     },
     /// There are as many as there may be.
-    #[error("There are {max} tokens, and no more can be made")]
+    #[error("There are {max} tokens, the maximum")]
     TooMany {
         /// The most.
         max: usize,
@@ -53,7 +53,7 @@ impl From<Error> for Failure {
             Error::NotFound { .. } => Self::new(Code::TokenNotFound, message)
                 .suggest("List the tokens with ListTokens, or `repertoire token list`"),
             Error::TooMany { .. } => Self::new(Code::InvalidParameter, message)
-                .suggest("Revoke those that nobody uses: ListTokens says when each was last used"),
+                .suggest("Revoke unused tokens: ListTokens has when each was last used"),
             Error::Read(error) => error.into(),
             Error::Write(error) => error.into(),
         }

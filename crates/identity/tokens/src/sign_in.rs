@@ -90,7 +90,7 @@ impl SignInConfig {
     pub fn mistake(&self, asks: bool) -> Option<(&'static str, &'static str)> {
         let why = match (self.certificates.is_empty(), self.sign_in) {
             (false, Mode::None) => {
-                "certificates sign nobody in without `access.sign_in: tokens`, which is for both"
+                "certificates authenticate no caller without `access.sign_in: tokens`, which is for both"
             }
             (false, Mode::Tokens) if !asks => {
                 "the server asks for no certificates: set `tls.client_certificates` to optional or required, and `tls.client_ca`"
@@ -107,7 +107,7 @@ impl SignInConfig {
     pub fn check(&self) -> Result<(), String> {
         if self.sign_in == Mode::None && !self.issuers.is_empty() {
             return Err(
-                "there are issuers, and nobody is asked to sign in: set `access.sign_in: tokens`"
+                "there are issuers, but no caller has to sign in: set `access.sign_in: tokens`"
                     .to_owned(),
             );
         }
@@ -121,7 +121,7 @@ impl SignInConfig {
     pub fn why_unsafe(&self, has_tls: bool) -> Option<&'static str> {
         match (self.sign_in, self.behind_proxy || has_tls) {
             (Mode::None, _) => Some(
-                "whoever reaches it could do everything. Set `access.sign_in: tokens`, with what everybody may do in `access.anonymous`, such as [reader]; or listen on 127.0.0.1",
+                "every caller that reaches it could do everything. Set `access.sign_in: tokens`, with what everybody may do in `access.anonymous`, such as [reader]; or listen on 127.0.0.1",
             ),
             (Mode::Tokens, false) => Some(
                 "tokens would go over the network in clear. Set `tls.certificate` and `tls.key` (docs/tls.md), or put a proxy with TLS in front (docs/proxies.md) and set `access.behind_proxy: true`; or listen on 127.0.0.1",
@@ -235,7 +235,7 @@ impl SignIn {
     /// were there stay.
     pub fn set_issuers(&self, config: &SignInConfig) -> Result<(), String> {
         if self.tokens.is_none() && !config.issuers.is_empty() {
-            return Err("nobody signs in until the next start".to_owned());
+            return Err("no caller can sign in until the next start".to_owned());
         }
         let set = self.issuers.set(&config.issuers);
         set.map_err(|error| error.to_string())
@@ -377,7 +377,7 @@ impl SignIn {
                     origin: Origin::PROCESS,
                 });
             }
-            return Err(refused("What the call shows is no token of this server"));
+            return Err(refused("Unknown token"));
         };
         match tokens.recognize(secret, self.clock.now()) {
             Ok(caller) => Ok(Access {
@@ -386,9 +386,7 @@ impl SignIn {
                 origin: Origin::PROCESS,
             }),
             // The same for what never was one and for what was revoked.
-            Err(Unrecognized::Unknown) => {
-                Err(refused("What the call shows is no token of this server"))
-            }
+            Err(Unrecognized::Unknown) => Err(refused("Unknown token")),
             Err(Unrecognized::Expired(at)) => Err(refused(&format!("The token expired at {at}"))),
         }
     }
@@ -434,14 +432,14 @@ fn lapsed() -> Failure {
         Code::CertificateRefused,
         "The certificate of the connection has ended, or its authority is trusted no more",
     )
-    .suggest("Connect again with a certificate that holds")
-    .suggest("Or show a token, as `authorization: Bearer TOKEN`")
+    .suggest("Connect again with a valid certificate")
+    .suggest("Or send a token, as `authorization: Bearer TOKEN`")
 }
 
 fn refused(message: &str) -> Failure {
     Failure::new(Code::TokenRefused, message)
-        .suggest("Show a token that whoever runs the server made with `repertoire token create`, or one of an issuer in `access.issuers`, as `authorization: Bearer TOKEN`")
-        .suggest("Leave `authorization` away to be nobody in particular")
+        .suggest("Send a token that the operator created with `repertoire token create`, or one of an issuer in `access.issuers`, as `authorization: Bearer TOKEN`")
+        .suggest("To call anonymously, send no `authorization` header")
 }
 
 /// The client of the nearest proxy, which adds it at the end; what stands before it is what

@@ -80,7 +80,7 @@ impl Halt {
                 "Look for a loop that never ends: does what it waits for come true each time?"
             }
             Self::Memory => "Look for a list or a text that never stops growing",
-            Self::Forbidden => "Leave out whatever does not belong to the exercise",
+            Self::Forbidden => "Remove what does not belong to the exercise",
         }
     }
 }
@@ -357,7 +357,7 @@ pub(crate) fn refused(summary: impl Into<String>) -> Graded {
 pub(crate) fn pending(exercise: &Exercise, solution: &Solution) -> Graded {
     let mut feedback = advised(exercise, solution, Verdict::Pending);
     let points = exercise.checklist.join("; ");
-    feedback.summary = format!("Somebody will look at it, and above all at this: {points}");
+    feedback.summary = format!("A reviewer will grade it, mainly by this: {points}");
     Graded {
         verdict: Verdict::Pending,
         score: 0.0,

@@ -53,7 +53,7 @@ impl Graders {
         }
         let is_seen = cases.iter().all(|(_, hidden)| !hidden);
         if exercise.validation == ValidationKind::Test && is_seen {
-            let message = "No case is hidden: whoever writes what the cases show passes";
+            let message = "No case is hidden: a solution that copies the shown results passes";
             let line = exercise.grading.lines.validation;
             problems.push(Problem::warning("cases-not-hidden", &file, line, message));
         }

@@ -45,7 +45,7 @@ pub enum Error {
         days: Option<i64>,
     },
     /// All that is left of a path waits for a reviewer, or for what does.
-    #[error("'{exercise}' waits for a reviewer, and nothing else is left to do in '{path}'")]
+    #[error("'{exercise}' waits for a reviewer, and nothing else is left in '{path}'")]
     Waiting {
         /// The path.
         path: String,
@@ -105,7 +105,7 @@ pub enum Error {
     #[error(transparent)]
     Busy(#[from] courses::Busy),
     /// Other writes of the learner kept coming between.
-    #[error("other writes of the same learner kept coming between")]
+    #[error("other writes of the same learner kept interfering")]
     Contention,
     /// The store cannot be read.
     #[error(transparent)]
@@ -170,15 +170,15 @@ impl From<Error> for Failure {
             Error::CategoryUnknown { .. } => new(Code::InvalidParameter).field("category", message),
             Error::NoneRemaining { path, .. } => new(Code::NoExercisesRemaining)
                 .detail("path_id", &path)
-                .suggest("Go on with another path")
+                .suggest("Continue with another path")
                 .suggest("Reset the path's progress to take it again"),
             Error::Waiting { path, .. } => new(Code::NoExercisesRemaining)
                 .detail("path_id", &path)
-                .suggest("Go on with another path until somebody has looked at it"),
+                .suggest("Continue with another path until it is reviewed"),
             Error::Locked { id, teachers, .. } => new(Code::ExerciseLocked)
                 .detail("exercise_id", &id)
                 .suggest(format!("Complete {} first", list(&teachers)))
-                .suggest("Set `practice` to open it all the same"),
+                .suggest("Set `practice` to open it anyway"),
             Error::NoHints { id } => new(Code::NoHintsRemaining)
                 .detail("exercise_id", &id)
                 .suggest("Submit what you have: the feedback says what is missing"),

@@ -156,7 +156,7 @@ impl Learning {
             if submission.learner == review.reviewer {
                 return Err(Error::Parameter {
                     field: "reviewer".into(),
-                    message: "nobody reviews what they handed in themselves".to_owned(),
+                    message: "nobody may review their own solution".to_owned(),
                 });
             }
             let learner = Learner::new(&submission.learner)?;

@@ -67,7 +67,9 @@ pub enum SiteError {
     #[error("its protocol is neither https nor http")]
     Protocol,
     /// In the clear, to another machine.
-    #[error("http would show the token to the network: use https (http is for this machine only)")]
+    #[error(
+        "http would expose the token to the network: use https (http is for this machine only)"
+    )]
     InTheClear,
     /// A name or a password before the host.
     #[error("it has a user or a password in it: use `user` and `token`")]

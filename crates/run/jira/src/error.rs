@@ -99,7 +99,7 @@ impl Subject<'_> {
             }
             Self::Board(_) => "Ask for one `state`",
             Self::Account | Self::Projects => {
-                "Ask the operator to look at what answers at tools.jira.url"
+                "Ask the operator to check what answers at tools.jira.url"
             }
         }
     }
@@ -220,7 +220,7 @@ fn refused(
         400 => ToolError::new(Invalid, format!("Jira refuses {}{quoted}", subject.name()))
             .field(subject.field())
             .suggest(match subject {
-                Subject::Query => "Correct the query: look at names of fields and values, quotes and parentheses; jira_jql_reference has the rules",
+                Subject::Query => "Correct the query: check names of fields and values, quotes and parentheses; jira_jql_reference has the rules",
                 Subject::Board(_) => "Only Scrum boards have sprints; for others search with jira_search",
                 _ => "Check the arguments",
             }),
@@ -233,7 +233,7 @@ fn refused(
             Denied,
             format!("The account of this server may not see {}{quoted}", subject.name()),
         )
-        .suggest("Tell the user; who administers Jira can give the account the permission to browse"),
+        .suggest("Tell the user; a Jira administrator can give the account the permission to browse"),
         404 => match subject {
             Subject::Issue(_) | Subject::Board(_) => ToolError::new(
                 Failed,
@@ -248,7 +248,7 @@ fn refused(
         },
         405 | 410 => no_api(code),
         429 => ToolError::new(Unavailable, "Jira is asked too often by this account")
-            .suggest("Wait for the time that is named, then ask for less: fewer fields, a narrower query"),
+            .suggest("Wait for the stated time, then ask for less: fewer fields, a narrower query"),
         _ if status.is_server_error() => ToolError::new(
             Unavailable,
             format!("Jira has trouble of its own (status {code}){quoted}"),

@@ -136,5 +136,5 @@ impl Handler for Jira {
 
 /// No client of HTTP can be made.
 #[derive(Debug, thiserror::Error)]
-#[error("no client for Jira can be made: {0}")]
+#[error("no client for Jira can be created: {0}")]
 pub struct ClientError(String);

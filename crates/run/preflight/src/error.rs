@@ -94,14 +94,14 @@ impl From<Error> for Failure {
                 .detail("skill_id", id)
                 .detail("installed_version", semantic)
                 .detail("installed_path", path)
-                .suggest("Use it: it is there")
-                .suggest("For another version name it, or uninstall this one first; with `force` it is installed anew"),
+                .suggest("Use it: it is available")
+                .suggest("For another version name it, or uninstall this one first; with `force` it is reinstalled"),
             Error::TrustTier { id, tier, min } => new(Code::TrustTierInsufficient)
                 .detail("skill_id", id)
                 .detail("trust_tier", tier.name())
                 .detail("min_trust_tier", min.name())
                 .suggest("Search for a skill of a higher tier")
-                .suggest("Whoever runs the server can lower `install.min_trust_tier`"),
+                .suggest("The operator can lower `install.min_trust_tier`"),
             Error::Conflict { id, conflicts } => {
                 let others: Vec<&str> =
                     conflicts.iter().map(|opposed| opposed.with.member.id.as_str()).collect();
@@ -128,7 +128,7 @@ impl From<Error> for Failure {
                 if report.verdict == Verdict::Failed {
                     failure.suggest("Use another skill; search for the task to find one")
                 } else {
-                    failure.suggest("Look at what was found, and call again with `force` if it is meant well")
+                    failure.suggest("Review the findings, and call again with `force` if they are harmless")
                 }
             }
             Error::Budget { id, budget } => new(Code::BudgetExceeded)
@@ -136,8 +136,8 @@ impl From<Error> for Failure {
                 .detail("current_usage", budget.current)
                 .detail("skill_size", budget.size)
                 .detail("budget_limit", budget.limit)
-                .suggest("Uninstall what nobody uses: `list_installed` has the size of each")
-                .suggest("Call again with `force`, or have whoever runs the server raise `install.budget_chars`"),
+                .suggest("Uninstall unused skills: `list_installed` has the size of each")
+                .suggest("Call again with `force`, or ask the operator to raise `install.budget_chars`"),
             Error::Install(error) => error.into(),
             Error::Lookup(error) => error.into(),
             Error::Registry(error) => error.into(),

@@ -87,7 +87,9 @@ pub(super) fn given_up(limit: Duration, may_write: bool) -> ToolError {
         ),
     );
     let error = if may_write {
-        error.suggest("If it was to change anything, look whether it did before you send it again")
+        error.suggest(
+            "If it changes anything, check whether it took effect before you send it again",
+        )
     } else {
         error
     };

@@ -60,7 +60,7 @@ impl QueryWalk<'_> {
                 for access in access_chain {
                     match access {
                         AccessExpr::Dot(Expr::Identifier(name)) => self.dotted(name, None),
-                        AccessExpr::Dot(_) => return unknown("What stands behind a dot"),
+                        AccessExpr::Dot(_) => return unknown("The part after a dot"),
                         AccessExpr::Subscript(_) => {}
                     }
                 }

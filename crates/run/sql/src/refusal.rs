@@ -21,7 +21,7 @@ impl Refusal {
             syntax: true,
             message: message.into(),
             steps: vec![
-                "Mend the query; sql_validate_query checks it without running it".to_owned(),
+                "Correct the query; sql_validate_query checks it without running it".to_owned(),
             ],
         }
     }

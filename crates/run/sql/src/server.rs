@@ -108,7 +108,7 @@ pub(super) async fn check(
         Some(name) => Err(denied(format!(
             "Somebody gave the operator {name} another meaning in this database, so it is not used here."
         ))
-        .suggest("Tell the operator of this server: pg_operator has one that the server did not bring")),
+        .suggest("Tell the operator of this server: pg_operator has an operator that PostgreSQL did not create")),
     }
 }
 

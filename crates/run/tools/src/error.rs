@@ -93,7 +93,7 @@ pub enum Error {
         step: String,
     },
     /// The session has as many calls in work as one may have.
-    #[error("The session has {limit} calls of tools in work, as many as one may have")]
+    #[error("The session has {limit} running calls of tools, the maximum")]
     Quota {
         /// How many.
         limit: usize,
@@ -183,7 +183,7 @@ impl From<Error> for Failure {
                 .suggest("Loading a skill names its tools"),
             Error::Ambiguous { .. } => plain(Code::ToolAmbiguous)
                 .field("skill_id", message.clone())
-                .suggest("Say which skill's tool is meant, by `skill_id`"),
+                .suggest("Name the tool's skill, by `skill_id`"),
             Error::NoResource { skill, .. } => plain(Code::ResourceNotFound)
                 .detail("skill_id", skill)
                 .suggest("Loading the skill names its resources"),
@@ -214,7 +214,7 @@ impl From<Error> for Failure {
                 plain(Code::Timeout).suggest("Allow more time, or ask for less at once")
             }
             Error::JournalFull => plain(Code::StoreUnavailable)
-                .suggest("Free space on the server's disk; its log says what is wrong"),
+                .suggest("Free space on the server's disk; its log has the cause"),
             Error::Tool(error) => error.into(),
             Error::Lookup(error) => error.into(),
             Error::Registry(error) => error.into(),

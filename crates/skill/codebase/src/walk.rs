@@ -113,7 +113,7 @@ impl FolderWalk<'_> {
                 break;
             }
             if self.inventory.files.len() >= self.options.limits.files {
-                self.cut("stopped: there are more files than one analysis looks at");
+                self.cut("stopped: there are more files than one analysis reads");
                 break;
             }
             self.inventory.directories += 1;
@@ -177,7 +177,7 @@ impl FolderWalk<'_> {
                 }
             } else if kind.is_file() {
                 if self.inventory.files.len() >= self.options.limits.files {
-                    self.cut("stopped: there are more files than one analysis looks at");
+                    self.cut("stopped: there are more files than one analysis reads");
                     return;
                 }
                 self.inventory.files.insert(path, None);
@@ -219,7 +219,7 @@ impl FolderWalk<'_> {
             }
         }
         if more {
-            self.cut("stopped: a folder has more files than one analysis looks at");
+            self.cut("stopped: a folder has more files than one analysis reads");
         }
         Ok(names)
     }

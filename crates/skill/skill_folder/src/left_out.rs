@@ -22,7 +22,7 @@ pub const MAX_PATTERNS: u64 = 64 << 10;
 /// Deeper folders are not looked into.
 pub const MAX_DEPTH: usize = 40;
 /// Why they are not.
-pub const TOO_DEEP: &str = "it is too deep: so many folders in one another are not looked into";
+pub const TOO_DEEP: &str = "it is nested too deeply";
 /// How a file begins that stands for one in Large File Storage.
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1";
 
@@ -82,7 +82,7 @@ pub fn too_deep(path: &str) -> Problem {
 #[must_use]
 pub fn pointer(path: &str, content: &[u8]) -> Option<Problem> {
     let message =
-        "it stands for a file in Large File Storage, which is not fetched, and was left out";
+        "it is a pointer to a file in Large File Storage, which is not fetched, and was left out";
     content
         .starts_with(POINTER)
         .then(|| Problem::warning("file-lfs-pointer", path, 0, message))

@@ -145,7 +145,7 @@ fn check_json(tree: &Tree, findings: &mut Findings) {
             "number-not-exact",
             number.line,
             format!(
-                "`{}` is no number that every reader holds; it was kept as text",
+                "`{}` is not a number that every reader can hold; it was stored as text",
                 shown(&number.text)
             ),
         );

@@ -134,7 +134,7 @@ impl<'a> Keys<'a> {
             findings.info(
                 "unknown-key",
                 first.line,
-                format!("Kept, and not known here: {list}"),
+                format!("Unknown keys, stored as they are: {list}"),
             );
         }
     }

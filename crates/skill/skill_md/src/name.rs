@@ -129,7 +129,7 @@ fn check(name: &str, line: usize, folder: Option<&str>, findings: &mut Findings)
             "name-nonstandard",
             line,
             format!(
-                "`{}` is not a-z0-9 with single hyphens between, as the standard wants",
+                "`{}` is not a valid name: use lower-case letters, digits and single hyphens",
                 shown(name)
             ),
         );

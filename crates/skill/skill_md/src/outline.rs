@@ -184,7 +184,7 @@ impl Guard {
             if level.at_key && level.keys.is_some() {
                 return Err(Unread::Unreadable {
                     line,
-                    reason: "a list or a map stands where a key should".to_owned(),
+                    reason: "a list or a map is where a key should be".to_owned(),
                 });
             }
             level.at_key = true;
@@ -207,7 +207,7 @@ impl Guard {
                     "front-matter-duplicate-key",
                     line,
                     format!(
-                        "The key `{}` stands here and on line {first}; keep one of them",
+                        "The key `{}` is here and on line {first}; keep one of them",
                         shown(text)
                     ),
                 ));

@@ -44,7 +44,7 @@ pub(super) fn read_alone(front: &str, first_line: usize, repairs: &mut Vec<Repai
             Some((key, first)) => {
                 part.push_blank(0, &mut out);
                 let message = format!(
-                    "The key `{}` stands here and on line {first}; the second one was left out",
+                    "The key `{}` is here and on line {first}; the second one was left out",
                     shown(key)
                 );
                 repairs.push(part.dropped(0, message));

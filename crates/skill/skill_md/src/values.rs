@@ -72,7 +72,7 @@ pub(super) fn text_or_json(
     if let Some(text) = entry.node.text() {
         return Some(text.trim().to_owned());
     }
-    let message = format!("is {}, not text; it was kept as JSON", entry.node.kind());
+    let message = format!("is {}, not text; it was stored as JSON", entry.node.kind());
     entry.wrong(key, findings, &message);
     Some(entry.node.json().to_string())
 }

@@ -152,7 +152,7 @@ fn documentation(facts: &Facts<'_>) -> (f64, String) {
         (
             0.15,
             (40..=1_024).contains(&length) && body <= 50_000,
-            "a length that agents can take in",
+            "a length that agents can read",
         ),
         (
             0.10,
@@ -175,7 +175,7 @@ fn structure(facts: &Facts<'_>) -> (f64, String) {
         (
             0.35,
             is_short || facts.files.len() > 1,
-            "files beside long instructions",
+            "files next to long instructions",
         ),
         (0.15, is_short, "at most 500 lines of instructions"),
         (

@@ -42,7 +42,7 @@ pub(crate) fn unrecorded(error: CommitError) -> Failure {
         Code::StoreUnavailable,
         "The call was carried out, and its record in the audit trail could not be written",
     )
-    .suggest("Read before you repeat it. Ask whoever runs the server to look at its disk");
+    .suggest("Read before you repeat it. Ask the operator to check its disk");
     failure.cause = Some(error.into());
     failure
 }

@@ -97,7 +97,7 @@ pub enum Error {
         id: SkillId,
     },
     /// The feed of blocked skills cannot be taken in.
-    #[error("The feed of blocked skills cannot be taken in: {reason}")]
+    #[error("The feed of blocked skills cannot be read: {reason}")]
     Feed {
         /// Why.
         reason: String,
@@ -192,7 +192,7 @@ pub enum Error {
         id: SkillId,
     },
     /// The namespace of a skill holds as much as it may.
-    #[error("{} may hold {limit} {what}, and '{id}' does not fit any more", .id.namespace())]
+    #[error("{} may hold {limit} {what}, and '{id}' does not fit", .id.namespace())]
     NamespaceFull {
         /// The skill.
         id: SkillId,
@@ -202,13 +202,13 @@ pub enum Error {
         limit: u64,
     },
     /// The highest semantic version of the skill cannot be raised.
-    #[error("'{id}' has the highest semantic version that there is")]
+    #[error("'{id}' has the highest possible semantic version")]
     OutOfVersions {
         /// The skill.
         id: SkillId,
     },
     /// Other writes kept coming between.
-    #[error("Other writes to the same skill kept coming between")]
+    #[error("Other writes to the same skill kept interfering")]
     Contention,
     /// What is stored does not fit together.
     #[error("the data directory is damaged: {damage}")]
@@ -321,7 +321,7 @@ fn held(
     let whose = if is_local {
         "Its author can change what was found (`repertoire scan` names all of it), or a person publish it and hand it out (`repertoire review approve`)"
     } else {
-        "Whoever runs the server can look at what was found (`repertoire review`) and hand it out (`repertoire review approve`)"
+        "The operator can review the findings (`repertoire review`) and approve the version (`repertoire review approve`)"
     };
     let step = match active {
         Some(active) => format!("Leave the version out for the active one, {active}"),
@@ -361,7 +361,7 @@ impl From<Error> for Failure {
             Error::SkillNotFound { reference, near, refused } => not_found(new(Code::SkillNotFound), &reference, &near, refused.as_deref()),
             Error::AllYanked { id } => new(Code::SkillYanked)
                 .detail("skill_id", &id)
-                .suggest("Choose another skill, or ask the one who publishes it")
+                .suggest("Choose another skill, or ask its publisher")
                 .suggest("Ask for a version by its number if you must have it"),
             Error::NoneActive { id, newest } => of_version(Code::SkillNotActive, &id, newest)
                 .suggest(format!("Activate version {newest}, or ask for a version by its number")),
@@ -376,15 +376,15 @@ impl From<Error> for Failure {
                 }
             }
             Error::Yanked { id, version, .. } => of_version(Code::VersionYanked, &id, version)
-                .suggest("Put the version back first, or choose another one"),
+                .suggest("Unyank the version first, or choose another one"),
             Error::Held { id, version, reason, active, is_local } => held(new(Code::VersionHeld), &id, version, &reason, active, is_local),
             Error::NotHeld { id, version } => of_version(Code::VersionNotHeld, &id, version)
-                .suggest("List what is held (`repertoire review`); withdraw a version that is handed out with `repertoire yank`"),
+                .suggest("List held versions (`repertoire review`); withdraw a published version with `repertoire yank`"),
             Error::Blocked { id, reason } => new(Code::SkillBlocked)
                 .detail("skill_id", &id)
                 .detail("reason", shown(&reason, MAX_REASON))
                 .suggest("Use another skill; search for the task to find one")
-                .suggest("Whoever runs the server can say more, and take the skill off the blocklist (`repertoire block remove`)"),
+                .suggest("The operator knows more, and can remove the skill from the blocklist (`repertoire block remove`)"),
             Error::NotBlocked { id } => new(Code::SkillNotBlocked)
                 .detail("skill_id", &id)
                 .suggest("List what is blocked (`repertoire block list`)"),
@@ -409,8 +409,8 @@ impl From<Error> for Failure {
                 .suggest("Raise `version` in the front matter, or leave it out to have the patch raised"),
             Error::Invalid { problems } => {
                 let mut failure = new(Code::SkillInvalid)
-                    .suggest("Mend the problems that are listed and publish again")
-                    .suggest("Check the skill first, which lists all that is wrong and publishes nothing");
+                    .suggest("Fix the listed problems and publish again")
+                    .suggest("Validate the skill first, which reports every problem and publishes nothing");
                 failure.problems = problems;
                 failure
             }
@@ -422,7 +422,7 @@ impl From<Error> for Failure {
             }
             Error::Request(failure) => *failure,
             Error::KeyReused { .. } => new(Code::IdempotencyKeyReused)
-                .suggest("Take a new key for a new request; repeat a request unchanged to repeat its answer"),
+                .suggest("Use a new key for a new request; repeat a request unchanged to repeat its answer"),
             Error::PageToken => new(Code::PageTokenInvalid)
                 .field("page_token", message)
                 .suggest("Repeat the query with the filters that gave the token, or begin with the first page"),
@@ -436,13 +436,13 @@ impl From<Error> for Failure {
                 .detail("namespace", id.namespace())
                 .detail("quota", what)
                 .detail("limit", limit)
-                .suggest("Delete skills of it that nobody uses any more: the bytes of all their versions count")
-                .suggest("Whoever runs the server sets it: `limits.quotas.skills_per_namespace` and `mib_per_namespace`, or for one namespace `limits.quotas.namespaces`"),
+                .suggest("Delete unused skills of it: the bytes of all their versions count")
+                .suggest("The operator sets it: `limits.quotas.skills_per_namespace` and `mib_per_namespace`, or for one namespace `limits.quotas.namespaces`"),
             Error::OutOfVersions { id } => new(Code::VersionConflict)
                 .detail("skill_id", &id)
                 .suggest("State a `version` in the front matter that the skill has not had"),
             Error::Unfit { .. } => new(Code::DataDamaged)
-                .suggest("Look at all of it with the server stopped (`repertoire verify`), and restore a backup or save what is whole (`repertoire salvage`)"),
+                .suggest("Check all of it with the server stopped (`repertoire verify`), and restore a backup or recover what is undamaged (`repertoire salvage`)"),
             Error::Contention => new(Code::WriteContention).suggest("Try again"),
             Error::Commit(error) => error.into(),
             Error::Store(error) => error.into(),

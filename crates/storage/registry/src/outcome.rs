@@ -89,7 +89,7 @@ pub(super) fn log(revision: Revision, event: &Event) {
         EventKind::Held => "held a version for review",
         EventKind::Approved => "approved a version",
         EventKind::Rejected => "rejected a version",
-        EventKind::Scanned => "scanned a version anew",
+        EventKind::Scanned => "rescanned a version",
     };
     tracing::info!(
         skill = %event.skill_id,

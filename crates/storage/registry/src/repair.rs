@@ -231,9 +231,9 @@ fn head_of(
             || "none is active now".to_owned(),
             |active| format!("version {active} is active now"),
         );
-        repaired.lost.push(format!(
-            "what was known of '{id}' beside its versions; {now}"
-        ));
+        repaired
+            .lost
+            .push(format!("the data of '{id}' other than its versions; {now}"));
         return Some(Head {
             id: id.clone(),
             deleted: false,

@@ -100,7 +100,7 @@ impl Followers {
                 Ok(Err(error)) => error.to_string(),
                 Err(panicked) => model::panic_words(&*panicked),
             };
-            tracing::error!(reason, "what follows the log failed");
+            tracing::error!(reason, "a follower of the log failed");
             outcome = Err(reason);
         }
         outcome

@@ -257,7 +257,10 @@ impl Committer {
     fn recover(&mut self, waiting: &mut mpsc::Receiver<Request>, failed: Failed) -> bool {
         let mut recovery = Recovery::new(failed.dropped);
         let mut reason = failed.reason;
-        tracing::error!(reason, "a write failed; the store takes no writes for now");
+        tracing::error!(
+            reason,
+            "a write failed; the store accepts no writes for now"
+        );
         // The first attempt comes at once; each later one waits twice as long.
         let mut pause = Duration::ZERO;
         loop {
@@ -285,12 +288,12 @@ impl Committer {
                 .unwrap_or_else(|panicked| Err(model::panic_words(&*panicked)));
             match attempt {
                 Ok(()) => {
-                    tracing::info!("the store takes writes again");
+                    tracing::info!("the store accepts writes again");
                     self.mode.send_replace(Mode::ReadWrite);
                     return true;
                 }
                 Err(still) => {
-                    tracing::warn!(reason = still, "the store takes no writes yet");
+                    tracing::warn!(reason = still, "the store accepts no writes yet");
                     reason = still;
                 }
             }
@@ -419,7 +422,7 @@ impl Committer {
         // The mark tells a database that lost acknowledged writes from one that never had
         // them. Without it the write is as durable as before, so nobody is refused.
         if let Err(error) = self.high_water_mark.note(revision) {
-            tracing::warn!(%error, "the last write is not noted; a database that is cut short would not be noticed");
+            tracing::warn!(%error, "the high-water mark was not written; a truncated database would not be detected");
         }
         // First: whoever is told of an event finds the records that it is about.
         self.view.settle(revision);

@@ -162,7 +162,7 @@ impl Compaction {
         }
         // It took effect, whatever becomes of the other store.
         if let Err(error) = folders.remove_new() {
-            tracing::warn!(%error, "a folder that is not used stays until the next compaction or start");
+            tracing::warn!(%error, "an unused folder stays until the next compaction or start");
         }
         reached(Step::Removed);
         Ok(compacted)

@@ -119,7 +119,7 @@ pub(super) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
     }
     for leftover in [COMPACTING, RESTORING].map(|name| directory.join(name)) {
         if leftover.exists() {
-            tracing::info!(folder = %leftover.display(), "removing what a kill left behind");
+            tracing::info!(folder = %leftover.display(), "removing leftovers of a killed process");
             // It may be the store that was exchanged for this one: not before that is durable.
             private::sync_dir(directory).map_err(at(directory))?;
             fs::remove_dir_all(&leftover).map_err(at(&leftover))?;
@@ -266,9 +266,7 @@ pub(super) fn check_reserve(directory: &Path, reserve: u64) -> io::Result<()> {
         None => Ok(()),
         Some(free) => Err(io::Error::new(
             io::ErrorKind::StorageFull,
-            format!(
-                "the disk has {free} bytes free, fewer than the {reserve} that are kept in reserve"
-            ),
+            format!("the disk has {free} bytes free, fewer than the reserve of {reserve}"),
         )),
     }
 }
@@ -403,7 +401,7 @@ fn begin(directory: &Path) -> Result<(), OpenError> {
             return Err(OpenError::CutShort {
                 path: directory.to_owned(),
                 what: format!(
-                    "it is empty, and `{}` beside it holds what an earlier version compacted when it was cut short",
+                    "it is empty, and `{}` next to it holds what an earlier version compacted when it was interrupted",
                     atomic_file.display()
                 ),
                 next: format!(

@@ -91,7 +91,7 @@ impl OpenError {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// It is kept in memory: there is nothing to back up or to compact.
-    #[error("the store is kept in memory and has no data directory")]
+    #[error("the store is in memory and has no data directory")]
     InMemory,
     /// A record is not what was written.
     #[error("the record `{key}` is damaged: {reason}")]
@@ -131,14 +131,14 @@ pub enum StoreError {
     )]
     Busy,
     /// Another compaction is at work.
-    #[error("the data directory is being compacted already")]
+    #[error("the data directory is already being compacted")]
     Compacting,
     /// Whoever asked for it, or the server, had it stopped.
-    #[error("the work was stopped; all is as it was")]
+    #[error("the work was stopped without effect")]
     Stopped,
     /// A compaction took effect, but a power cut may still bring the old store back.
     #[error(
-        "the store written anew is in use, but the disk has not taken the exchange yet: `{}`: {cause}",
+        "the compacted store is in use, but the disk has not confirmed the exchange yet: `{}`: {cause}",
         path.display()
     )]
     NotDurable {
@@ -181,13 +181,13 @@ impl From<OpenError> for StoreError {
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// A precondition does not hold: read again.
-    #[error("another write came between (the record is of revision {found:?})")]
+    #[error("another write interfered (the record is of revision {found:?})")]
     Conflict {
         /// Revision of the record now; none where it is absent.
         found: Option<Revision>,
     },
     /// The disk is nearly full.
-    #[error("the disk has {free} bytes free, fewer than the {reserve} that are kept in reserve")]
+    #[error("the disk has {free} bytes free, fewer than the reserve of {reserve}")]
     DiskFull {
         /// Bytes free.
         free: u64,
@@ -195,7 +195,7 @@ pub enum CommitError {
         reserve: u64,
     },
     /// The batch alone is more than the committer takes.
-    #[error("the write has {bytes} bytes, at most {max} are taken at once")]
+    #[error("the write has {bytes} bytes; at most {max} are accepted")]
     TooLarge {
         /// Its bytes.
         bytes: usize,
@@ -206,7 +206,7 @@ pub enum CommitError {
     #[error("the store is closed")]
     Closed,
     /// A key is longer than the store takes.
-    #[error("the key of a record has {bytes} bytes, at most {max} are taken")]
+    #[error("the key of a record has {bytes} bytes; at most {max} are accepted")]
     KeyTooLong {
         /// Its bytes.
         bytes: usize,
@@ -218,10 +218,10 @@ pub enum CommitError {
     #[error("the write failed: {0}")]
     Failed(String),
     /// An earlier write failed. Nothing of this one was tried.
-    #[error("the store takes no writes for now: {0}")]
+    #[error("the store accepts no writes for now: {0}")]
     ReadOnly(String),
     /// The write is durable, but what follows the log in this process does not know of it.
-    #[error("the write is durable, but not everything here shows it: {0}")]
+    #[error("the write is durable, but not all reads show it: {0}")]
     Unfollowed(String),
     /// A record cannot be read to check a precondition.
     #[error(transparent)]

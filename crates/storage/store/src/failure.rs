@@ -20,21 +20,21 @@ impl From<StoreError> for Failure {
                 Failure::new(Code::StoreUnavailable, "The server cannot read its disk");
             failure = match error {
                 StoreError::Reopening => failure.suggest("Try again in a moment"),
-                _ => failure.suggest("Ask the operator to look at the server's log and its disk"),
+                _ => failure.suggest("Ask the operator to check the server's log and its disk"),
             };
             failure.cause = Some(error.into());
             failure
         }
         StoreError::Busy | StoreError::Outrun { .. } => {
-            new(Code::Overloaded).suggest("Try again when less is written")
+            new(Code::Overloaded).suggest("Try again when there are fewer writes")
         }
         StoreError::Compacting => new(Code::Overloaded).suggest("Try again when it is done"),
         // Of a file that the operator asked for: a backup, or a store written anew.
         StoreError::Io { .. } => {
-            new(Code::StoreUnavailable).suggest("Look at the disk: all is as it was")
+            new(Code::StoreUnavailable).suggest("Check the disk: nothing was changed")
         }
         StoreError::NotDurable { .. } => new(Code::StoreUnavailable).suggest(
-            "Look at the disk: the new store is in use, and writes wait until the disk takes it",
+            "Check the disk: the new store is in use, and writes wait until the disk confirms it",
         ),
         error => Failure::fault(error),
     }
@@ -48,7 +48,7 @@ impl From<CommitError> for Failure {
             CommitError::Conflict { .. } => {
                 return Failure::new(
                     Code::WriteContention,
-                    "other writes to the same records kept coming between",
+                    "other writes to the same records kept interfering",
                 )
                 .suggest("Try again");
             }
@@ -64,7 +64,7 @@ impl From<CommitError> for Failure {
                 "Nothing was written, and reads go on. Ask the operator to make room on the server's disk"
             }
             CommitError::ReadOnly(_) => {
-                "Nothing was written, and reads go on. Try again in a minute: the server tries its disk by itself, and its log says what is wrong"
+                "Nothing was written, and reads still work. Try again in a minute: the server retries its disk on its own, and logs the cause"
             }
             CommitError::Failed(_) => {
                 "The server takes back what it wrote of it. Read before you repeat it, or repeat it under the same idempotency key"

@@ -109,7 +109,7 @@ fn write_conf(store: &Path) -> io::Result<()> {
     let conf = conf();
     match fs::read(&path) {
         Ok(bytes) if bytes == conf => return Ok(()),
-        Ok(_) => tracing::warn!(file = %path.display(), "it was damaged, and is written anew"),
+        Ok(_) => tracing::warn!(file = %path.display(), "it was damaged, and is rewritten"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }

@@ -258,12 +258,12 @@ fn each_refusal_has_its_code_and_says_what_was_full() {
         (
             IntakeError::Full(Full::All),
             model::Code::Overloaded,
-            "The server has as much to do as it takes on at once",
+            "The server is at its concurrency limit",
         ),
         (
             IntakeError::Full(Full::Share),
             model::Code::Overloaded,
-            "This caller has as much to do here as one caller may have at once",
+            "This caller is at its concurrency limit",
         ),
         (
             IntakeError::Broken("reset"),

@@ -131,7 +131,7 @@ async fn read<R>(
             Ok((at, Ok(page))) => {
                 let _no_room = readings.try_send((at, page));
             }
-            Ok((_, Err(error))) => tracing::warn!(%error, "metrics cannot be written down"),
+            Ok((_, Err(error))) => tracing::warn!(%error, "metrics cannot be rendered"),
             Err(error) => tracing::warn!(%error, "metrics cannot be read"),
         }
     }

@@ -38,7 +38,7 @@ impl LossState {
                 %error,
                 "the collector of otlp_endpoint takes none of these; they are lost until it does"
             ),
-            Ok(()) if was_lost => tracing::info!(signal, "the collector takes these again"),
+            Ok(()) if was_lost => tracing::info!(signal, "the collector accepts these again"),
             _ => {}
         }
     }

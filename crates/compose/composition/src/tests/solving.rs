@@ -298,7 +298,7 @@ fn findings_that_are_left_out_are_told() {
     assert_eq!(findings.len(), 2_001);
     assert_eq!(
         last(&findings),
-        "MORE_FINDINGS: there are more than 2000 findings; mend these first"
+        "MORE_FINDINGS: there are more than 2000 findings; fix these first"
     );
     // All are known: a warning each, and one of the whole.
     let quiet: Vec<_> = (0..2_100).map(|at| Draft::new(&format!("s{at}"))).collect();
@@ -306,7 +306,7 @@ fn findings_that_are_left_out_are_told() {
     assert_eq!(findings.len(), 2_001);
     assert_eq!(
         last(&findings),
-        "MORE_FINDINGS: 100 more findings are left out; mend these first"
+        "MORE_FINDINGS: 100 more findings are left out; fix these first"
     );
 }
 

@@ -45,11 +45,7 @@ async fn an_install_tells_every_folder_risk_and_gap() {
     let expected = [
         (Tone::Good, "installed", "github/acme/pdf 1.1.0"),
         (Tone::Faint, folder.as_str(), ""),
-        (
-            Tone::Warn,
-            "  look at it:",
-            "`repertoire scan` says what was found",
-        ),
+        (Tone::Warn, "  review:", "see `repertoire scan`"),
         (
             Tone::Good,
             "unchanged",
@@ -102,7 +98,7 @@ async fn a_removal_tells_what_stays_and_who_requires_what_went() {
         (Tone::Faint, folder.as_str(), ""),
         (
             Tone::Warn,
-            "  files kept:",
+            "  other files:",
             "1 that others put there; --remove-data removes them",
         ),
         (Tone::Warn, "  warning:", "github/acme/forms requires it"),
@@ -193,7 +189,7 @@ async fn an_audit_tells_the_worst_of_what_it_found() {
         found[..2],
         [
             (Tone::Good, "healthy", about),
-            (Tone::Bad, "do not use", newer),
+            (Tone::Bad, "blocked", newer),
         ]
     );
     // What a server says does not turn a terminal around.
@@ -201,7 +197,7 @@ async fn an_audit_tells_the_worst_of_what_it_found() {
     assert_eq!(
         found[3..],
         [
-            (Tone::Warn, "look at it", about),
+            (Tone::Warn, "review", about),
             (Tone::Faint, " ", "withdrawn"),
         ]
     );

@@ -118,7 +118,7 @@ impl GitHub {
         let (mut listing, mut now, mut seen) =
             (Listing::default(), Repositories::new(), BTreeMap::new());
         if before.is_none() {
-            let why = "nobody knows any more whose its repositories were";
+            let why = "the owner of its repositories is no longer known";
             listing.break_in_history = Some(why.to_owned());
         }
         let (mut commits, mut files) = (Vec::new(), 0);
@@ -235,7 +235,7 @@ impl GitHub {
                 if search.total_count > MAX_SEARCH {
                     let count = search.total_count;
                     let message = format!(
-                        "the topic `{topic}` has {count} repositories, and a search tells {MAX_SEARCH} at most"
+                        "the topic `{topic}` has {count} repositories, and a search returns at most {MAX_SEARCH}"
                     );
                     return Err(Error::TooLarge(message));
                 }
@@ -261,7 +261,7 @@ impl GitHub {
             if !is_name {
                 let name = model::shown(name, 100);
                 return Err(Error::Unavailable(format!(
-                    "it tells of a repository `{name}`, which is no name"
+                    "it returned a repository `{name}`, which is not a valid name"
                 )));
             }
         }
@@ -308,7 +308,7 @@ impl GitHub {
         if !is_object(&tree) || !is_object(&commit.sha) {
             let url = told(&answer.url);
             return Err(Error::Unavailable(format!(
-                "{url} tells of a commit that is none"
+                "{url} returned an invalid commit"
             )));
         }
         let found = match known.filter(|known| known.commit == commit.sha) {

@@ -341,7 +341,7 @@ async fn a_break_in_history_is_told_until_its_listing_was_taken_however_many_the
         std::fs::remove_file(entry.expect("a file").path()).expect("removed");
     }
     let unknown = listing(&place, Some(&taken.mark), &work).await;
-    let why = "nobody knows any more whose its repositories were";
+    let why = "the owner of its repositories is no longer known";
     assert_eq!(unknown.break_in_history.as_deref(), Some(why));
     assert_eq!(unknown.mark, taken.mark);
 }

@@ -272,7 +272,8 @@ async fn an_outcome_that_breaks_the_rules_fails_its_call_and_says_which() {
         kind: 99,
         ..Default::default()
     });
-    let broken = "The worker's answer breaks the rules of the contract; the server told it which";
+    let broken =
+        "The worker's answer breaks the rules of the contract; the server sent it a notice";
     for (id, said, notice) in [
         ("a", None, "the outcome has neither `result` nor `error`"),
         (

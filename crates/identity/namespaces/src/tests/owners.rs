@@ -149,12 +149,12 @@ async fn owners_say_who_owns_and_sees_and_others_do_not() {
     };
     let (ada, eve) = (token("ada", Role::Publisher), token("eve", Role::Publisher));
     let (of_ada, of_eve) = (ada.caller.principal.clone(), eve.caller.principal.clone());
-    let refused = "token:eve does not own a/b, so it may not change who does and who sees it";
+    let refused = "token:eve does not own a/b, so it may not change its owners or visibility";
     assert_eq!(
         set("a/b", change(&["token:eve"], &[]), &eve).await,
         Err(refused.to_owned())
     );
-    let last = "a/b would belong to nobody: add another owner first, or ask an administrator";
+    let last = "a/b would have no owner: add another owner first, or ask an administrator";
     assert_eq!(
         set("a/b", change(&[], &["token:ada"]), &ada).await,
         Err(last.to_owned())

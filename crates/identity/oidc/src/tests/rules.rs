@@ -155,7 +155,7 @@ fn settings_that_cannot_be_meant_are_refused_in_the_words_of_an_operator() {
         ),
         (
             "rules: [{claims: {sub: a}, actions: [write]}]",
-            "`write` is no action; write read, load",
+            "`write` is not an action; use read, load",
         ),
         (
             "rules: [{claims: {sub: {a: b}}, role: reader}]",
@@ -303,7 +303,7 @@ fn a_client_finds_the_issuers_in_the_metadata_of_what_it_wants_to_call() {
         with_tokens.suggestions,
         [
             "This server takes tokens: send `authorization: Bearer TOKEN` with each call",
-            "Whoever runs the server makes tokens: `repertoire token create NAME --role ROLE`",
+            "The operator creates tokens: `repertoire token create NAME --role ROLE`",
         ]
     );
 }

@@ -95,11 +95,11 @@ async fn a_token_that_is_wrong_is_refused_with_the_reason() {
         ),
         (
             as_header(json!({"alg": "RS256", "kid": "a", "crit": ["exp"]})),
-            "The token has `crit` in its header, which nobody here knows the meaning of",
+            "The token has `crit` in its header, which this server does not know",
         ),
         (
             as_header(json!({"alg": "RS256", "kid": "a", "typ": "logout+jwt"})),
-            "The token is of a type that is no access token and no ID token",
+            "The token is neither an access token nor an ID token",
         ),
         (
             changed(json!({"iss": "https://login.example.com"})),

@@ -96,7 +96,7 @@ async fn with_tokens_nobody_in_particular_may_do_what_the_operator_says() {
         let refused = recognize(&sign_in, &shows(shown), false).expect_err("refused");
         assert_eq!(
             refused.to_string(),
-            "TOKEN_REFUSED: What the call shows is no token of this server",
+            "TOKEN_REFUSED: Unknown token",
             "{shown}"
         );
     }
@@ -197,7 +197,7 @@ fn an_action_that_there_is_none_of_is_told_with_those_there_are() {
     let wrong = serde_yaml::from_str::<SignInConfig>("{anonymous: [write]}");
     let said = wrong.expect_err("refused").to_string();
     assert!(
-        said.contains("`write` is no action; write read, load,"),
+        said.contains("`write` is not an action; use read, load,"),
         "{said}"
     );
 }
@@ -472,7 +472,7 @@ async fn a_server_where_nobody_signs_in_takes_no_issuers_until_its_next_start() 
     let refused = sign_in.set_issuers(&config);
     assert_eq!(
         refused,
-        Err("nobody signs in until the next start".to_owned())
+        Err("no caller can sign in until the next start".to_owned())
     );
     assert_eq!(sign_in.set_issuers(&SignInConfig::default()), Ok(()));
 }

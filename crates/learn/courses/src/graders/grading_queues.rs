@@ -29,7 +29,7 @@ pub enum Busy {
     #[error("The solutions that you handed in before are still being graded")]
     Learner,
     /// All learners together did.
-    #[error("The server has more solutions to grade than it takes on at once")]
+    #[error("The server is at its limit of solutions to grade")]
     Server,
 }
 

@@ -57,16 +57,18 @@ impl Graders {
             cases: expressions.collect(),
         };
         let outcomes = self.run(program, cases.len()).await?;
-        let values = cases.iter().zip(outcomes).map(|(case, outcome)| {
-            match (&case.check.result, outcome) {
-                (ExpectedResult::Thrown { .. }, _) => Ok(None),
-                (ExpectedResult::Value(_), Outcome::Value(value)) => Ok(Some(value)),
-                (ExpectedResult::Value(_), _) => Err(Stuck(format!(
-                    "What \"{}\" expects cannot be computed; whoever wrote the exercise must mend it",
-                    case.description
-                ))),
-            }
-        });
+        let values =
+            cases
+                .iter()
+                .zip(outcomes)
+                .map(|(case, outcome)| match (&case.check.result, outcome) {
+                    (ExpectedResult::Thrown { .. }, _) => Ok(None),
+                    (ExpectedResult::Value(_), Outcome::Value(value)) => Ok(Some(value)),
+                    (ExpectedResult::Value(_), _) => Err(Stuck(format!(
+                        "What \"{}\" expects cannot be computed; the exercise's author must fix it",
+                        case.description
+                    ))),
+                });
         let values: Result<Vec<_>, Stuck> = values.collect();
         Ok(Arc::new(Expected::Values(values?)))
     }

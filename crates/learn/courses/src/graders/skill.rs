@@ -58,7 +58,7 @@ pub(super) fn grade(
     for (name, files) in fixtures {
         let read = read(files.clone(), Some(name))?.0.ok_or_else(|| {
             Stuck(format!(
-                "The fixture `{name}` is no skill; whoever wrote the exercise must mend it"
+                "The fixture `{name}` is no skill; the exercise's author must fix it"
             ))
         })?;
         others.insert(name.as_str(), read);

@@ -70,13 +70,16 @@ impl Graders {
         cases: &[Case<Database>],
     ) -> Result<Arc<Expected>, Stuck> {
         let outcomes = self.query(reference, may_write, cases).await?;
-        let tables = cases.iter().zip(outcomes).map(|(case, outcome)| match outcome {
-            Outcome::Rows { columns, rows } => Ok(Table { columns, rows }),
-            _ => Err(Stuck(format!(
-                "What \"{}\" expects cannot be computed; whoever wrote the exercise must mend it",
-                case.description
-            ))),
-        });
+        let tables = cases
+            .iter()
+            .zip(outcomes)
+            .map(|(case, outcome)| match outcome {
+                Outcome::Rows { columns, rows } => Ok(Table { columns, rows }),
+                _ => Err(Stuck(format!(
+                    "What \"{}\" expects cannot be computed; the exercise's author must fix it",
+                    case.description
+                ))),
+            });
         let tables: Result<Vec<Table>, Stuck> = tables.collect();
         Ok(Arc::new(Expected::Tables(tables?)))
     }

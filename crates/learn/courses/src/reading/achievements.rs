@@ -35,7 +35,7 @@ fn condition(achievement: &Keys<'_>) -> Condition {
             achievement.wrong(
                 "when",
                 "missing",
-                "There is no `when`: nobody could earn it",
+                "There is no `when`: it could not be earned",
             );
         }
         return Condition::default();

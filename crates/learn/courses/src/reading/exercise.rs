@@ -155,7 +155,7 @@ fn hints(keys: &Keys<'_>) -> Hints {
     let more = given.saturating_sub(free);
     if more < limits::MIN_HINTS {
         let message = format!(
-            "{} {} beside the free ones; give at least {}",
+            "{} {} in addition to the free ones; give at least {}",
             if more == 1 { "There is" } else { "There are" },
             counted(more, "hint"),
             limits::MIN_HINTS

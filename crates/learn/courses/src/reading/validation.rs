@@ -394,7 +394,7 @@ fn manual(keys: &Keys<'_>) -> Draft {
         limits::MAX_SENTENCE_CHARS,
     );
     if checklist.is_empty() {
-        let message = "There is no `checklist`: what a reviewer looks at";
+        let message = "There is no `checklist` of the reviewer's criteria";
         keys.wrong("checklist", "missing", message);
     }
     Draft {

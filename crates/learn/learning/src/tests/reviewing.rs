@@ -262,7 +262,7 @@ async fn what_waits_for_a_reviewer_is_not_what_comes_next() {
     let over = over.expect_err("nothing is left");
     assert_eq!(
         over.to_string(),
-        "'Do talk' waits for a reviewer, and nothing else is left to do in 'Path path-a'"
+        "'Do talk' waits for a reviewer, and nothing else is left in 'Path path-a'"
     );
     assert_eq!(code(over), Code::NoExercisesRemaining);
     let failed = world.learning.review(&review(&talk, "bob", false)).await;

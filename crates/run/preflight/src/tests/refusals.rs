@@ -89,7 +89,7 @@ fn what_a_scan_warns_of_may_be_given_up_and_what_nobody_should_use_never() {
     assert_eq!(
         steps,
         [
-            ["Look at what was found, and call again with `force` if it is meant well"],
+            ["Review the findings, and call again with `force` if they are harmless"],
             ["Use another skill; search for the task to find one"],
         ]
     );

@@ -165,7 +165,7 @@ impl Broker {
                 Code::Overloaded,
                 format!("{MAX_WORKERS} workers are attached, as many as may be"),
             )
-            .suggest("Let one worker take more calls at once instead of starting more of them"));
+            .suggest("Raise the concurrency of one worker instead of starting more workers"));
         }
         let no = self.number();
         let mut routes = BTreeSet::new();

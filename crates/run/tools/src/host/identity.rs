@@ -68,9 +68,9 @@ impl WorkerRegistry {
             }
         }
         found.filter(|_| token.is_some()).map(Arc::clone).ok_or_else(|| {
-            Failure::new(Code::WorkerRefused, "The worker is not let in")
-                .suggest("Show the token of an entry of `tools.workers` of the server's config file, as `authorization: Bearer TOKEN`")
-                .suggest("docs/tool-workers.md tells how an operator lets workers in")
+            Failure::new(Code::WorkerRefused, "The worker is not admitted")
+                .suggest("Send the token of an entry of `tools.workers` of the server's config file, as `authorization: Bearer TOKEN`")
+                .suggest("docs/tool-workers.md explains how an operator admits workers")
         })
     }
 }
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(said(&two, Some("fedcba9876543210")), "of fedcba9876543210");
         let refusal = said(&two, None);
         assert!(
-            refusal.starts_with("WORKER_REFUSED: The worker is not let in"),
+            refusal.starts_with("WORKER_REFUSED: The worker is not admitted"),
             "{refusal}"
         );
         for wrong in [

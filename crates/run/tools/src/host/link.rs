@@ -81,7 +81,7 @@ impl Host {
                     Code::Timeout,
                     format!("No `hello` came within {} seconds", HELLO_TIMEOUT.as_secs()),
                 )
-                .suggest("Send `hello` as the first message, at once"));
+                .suggest("Send `hello` as the first message, immediately"));
             }
         };
         identity.check(&hello).inspect_err(|failure| {
@@ -123,7 +123,7 @@ impl Host {
                 reader.host.broker().leave(reader.no);
                 match &end {
                     Ok(()) => tracing::info!("a worker left"),
-                    Err(failure) => tracing::warn!("a worker was let go: {failure}"),
+                    Err(failure) => tracing::warn!("a worker was disconnected: {failure}"),
                 }
                 // The stream may be gone by now.
                 let _gone = ending.send(end);
@@ -153,7 +153,7 @@ impl Host {
 /// A worker broke the order of messages.
 fn order(message: &str) -> Failure {
     Failure::new(Code::InvalidParameter, message)
-        .suggest("Send `hello` first and once; docs/tool-workers.md tells the order of messages")
+        .suggest("Send `hello` first and once; docs/tool-workers.md has the order of messages")
 }
 
 /// Reads what a worker says.
@@ -230,7 +230,7 @@ impl WorkerReader {
             FromWorker::Malformed { id, why } => {
                 let error = ToolError::new(
                     ToolErrorKind::Failed,
-                    "The worker's answer breaks the rules of the contract; the server told it which",
+                    "The worker's answer breaks the rules of the contract; the server sent it a notice",
                 );
                 let mut broker = self.host.broker();
                 broker.outcome(no, &id, Err(error));

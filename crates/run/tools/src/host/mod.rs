@@ -190,14 +190,14 @@ impl Waiter<'_> {
                 ToolErrorKind::Timeout,
                 format!("The worker did not answer the call of {what} within {seconds} s"),
             )
-            .suggest("The tool may have done its work: look before calling it again")
+            .suggest("The tool may have done its work: check before calling it again")
         } else {
             ToolError::new(
                 ToolErrorKind::Timeout,
                 format!("No worker had room for the call of {what} within {seconds} s"),
             )
             .suggest("Call again later: the tool has not run")
-            .suggest("Start more workers for this skill, or let them take more calls at once")
+            .suggest("Start more workers for this skill, or raise their concurrency")
         }
     }
 }

@@ -96,7 +96,7 @@ async fn bytes_of_all_versions_count_and_a_refusal_says_what_is_full() {
     assert_eq!(
         refused.expect_err("full").to_string(),
         format!(
-            "local/x may hold {} bytes, and 'local/x/b' does not fit any more",
+            "local/x may hold {} bytes, and 'local/x/b' does not fit",
             3 * first
         )
     );

@@ -56,7 +56,7 @@ async fn the_version_after_the_highest_is_given_without_looking_for_it() {
         (failure.code, &*failure.message),
         (
             Code::VersionConflict,
-            "'github/acme/refunds' has the highest semantic version that there is"
+            "'github/acme/refunds' has the highest possible semantic version"
         )
     );
 }

@@ -215,10 +215,7 @@ fn a_store_in_memory_has_no_directory_to_back_up_or_to_compact() {
     ];
     for refusal in refusals {
         let error = refusal.expect_err("no directory").to_string();
-        assert_eq!(
-            error,
-            "the store is kept in memory and has no data directory"
-        );
+        assert_eq!(error, "the store is in memory and has no data directory");
     }
 }
 

@@ -91,7 +91,7 @@ impl Broker {
                 ToolErrorKind::Unavailable,
                 format!("The worker that ran `{method}` of {skill} is gone, and did not answer"),
             )
-            .suggest("The tool may have done its work: look before calling it again");
+            .suggest("The tool may have done its work: check before calling it again");
             self.end(call, Err(error));
         }
     }

@@ -23,7 +23,7 @@ async fn who_may_not_is_refused_before_anything_else() {
         });
         Some(FromWorker::Hello(hello))
     };
-    let not_let_in = "WORKER_REFUSED: The worker is not let in []";
+    let not_let_in = "WORKER_REFUSED: The worker is not admitted []";
     for token in [None, Some(""), Some("0123456789abcdeg")] {
         assert_eq!(refusal(token, said(SKILL)).await, not_let_in);
     }

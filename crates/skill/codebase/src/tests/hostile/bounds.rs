@@ -85,7 +85,7 @@ fn of_many_files_the_first_by_name_are_seen_level_by_level() {
     assert_eq!(analysis.stats.languages_detected, ["python", "ruby"]);
     assert_eq!(
         notes(&analysis),
-        [": stopped: there are more files than one analysis looks at"]
+        [": stopped: there are more files than one analysis reads"]
     );
     let limits = Limits {
         files: 10,

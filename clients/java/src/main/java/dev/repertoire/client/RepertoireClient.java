@@ -54,7 +54,7 @@ public final class RepertoireClient implements AutoCloseable {
     Address address = Address.parse(settings.address);
     if (settings.hasToken && !address.encrypted() && !address.isLocal() && !settings.inClear) {
       throw RepertoireException.invalid(
-          "a token would go to " + address.said() + " for everybody on the way to read",
+          "refusing to send a token over plain HTTP to " + address.said(),
           "Write https:// where the server has TLS");
     }
     timeout = settings.timeout;

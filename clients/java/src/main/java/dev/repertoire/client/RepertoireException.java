@@ -154,7 +154,7 @@ public class RepertoireException extends RuntimeException {
       message += ": " + status.getCause().getMessage();
     }
     if (next.isEmpty() && code.equals("SERVER_UNREACHABLE")) {
-      next.add("Look whether the server is there, and whether its address is the right one");
+      next.add("Check that the server is running and that its address is right");
     }
     return kind(
         new Told(
