@@ -9,12 +9,12 @@ use std::future::Future;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use sled::IVec;
 use tokio::sync::watch;
 
-use super::{Batch, CommitError, LogPosition, Mode, Reader, Revision, StoreError};
+use super::{Batch, CommitError, LogPosition, Mode, Reader, Revision, StoreError, locked};
 use model::Event;
 
 /// A key and its value. `IVec` is shared bytes, of whatever backend.
@@ -76,10 +76,7 @@ impl std::fmt::Debug for Followers {
 
 impl Followers {
     pub(super) fn add(&self, follower: Follower) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(follower);
+        locked(&self.0).push(follower);
     }
 
     /// Hands over events, in their order. An error: a follower does not know of them.
@@ -91,7 +88,7 @@ impl Followers {
         if events.is_empty() {
             return Ok(());
         }
-        let followers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let followers = locked(&self.0);
         let mut outcome = Ok(());
         for follower in &*followers {
             let followed = catch_unwind(AssertUnwindSafe(|| follower(Reader(records), events)));

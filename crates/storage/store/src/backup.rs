@@ -19,7 +19,6 @@ use super::atomic_file::AtomicFile;
 use super::backend::{Order, Records, everything, walk};
 use super::view::View;
 use super::{Options, StoreError, TableId, blob, claim, directory, guarded, log, private, record};
-use model::Digest;
 
 const MAGIC: &[u8] = b"REPERTOIRE BACKUP 2\n";
 /// What older versions wrote: the same of a directory of format 1.
@@ -75,7 +74,7 @@ pub(super) fn verify(records: &dyn Records, mut progress: impl FnMut(u64)) -> Ve
             found.damage.push(error.to_string());
             continue;
         }
-        if let Some((digest, 0)) = content_key(&key) {
+        if let Some((digest, 0)) = blob::parse_key(&key) {
             found.contents += 1;
             if let Err(error) = blob::read(records, &digest) {
                 found.damage.push(error.to_string());
@@ -83,23 +82,6 @@ pub(super) fn verify(records: &dyn Records, mut progress: impl FnMut(u64)) -> Ve
         }
     }
     found
-}
-
-/// The content and the chunk of a record of contents.
-pub(super) fn content_key(key: &[u8]) -> Option<(Digest, u16)> {
-    if TableId::of(key) != Some(TableId::Contents) {
-        return None;
-    }
-    let (bytes, chunk) = blob::parse_key(key)?;
-    Some((Digest::from(bytes), chunk))
-}
-
-fn at(path: &Path) -> impl Fn(io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |cause| StoreError::Io {
-        path: path.clone(),
-        cause,
-    }
 }
 
 /// Hashes what passes through.
@@ -136,7 +118,7 @@ pub(super) fn write(
     replace: bool,
     mut progress: impl FnMut(u64) -> Result<(), StoreError>,
 ) -> Result<Backup, StoreError> {
-    let error = at(to);
+    let error = StoreError::io(to);
     // Looked at before the work, and again when it gets its name.
     if !replace && to.exists() {
         return Err(error(io::ErrorKind::AlreadyExists.into()));
@@ -154,7 +136,7 @@ pub(super) fn write_unnamed(
     named: &Path,
     mut progress: impl FnMut(u64) -> Result<(), StoreError>,
 ) -> Result<(File, Backup), StoreError> {
-    let error = at(named);
+    let error = StoreError::io(named);
     let file = private::writable().read(true).truncate(true).open(named);
     let mut file = file.map_err(&error)?;
     fs::remove_file(named).map_err(&error)?;
@@ -180,10 +162,7 @@ fn write_to(
         let (Ok(key_length), Ok(value_length)) =
             (u32::try_from(key.len()), u32::try_from(value.len()))
         else {
-            return Err(StoreError::Damaged {
-                key: record::printable(&key),
-                reason: "it is larger than any record".to_owned(),
-            });
+            return Err(StoreError::damaged(&key, "it is larger than any record"));
         };
         let header = [
             &[1][..],
@@ -235,8 +214,8 @@ pub fn restore(
         reason,
     };
     let claim = claim::claim(to)?;
-    let file = File::open(from).map_err(at(from))?;
-    let bytes = file.metadata().map_err(at(from))?.len();
+    let file = File::open(from).map_err(StoreError::io(from))?;
+    let bytes = file.metadata().map_err(StoreError::io(from))?.len();
     let mut reader = BufReader::new(file);
     begin(&mut reader).map_err(unusable)?;
     let store = claim.store();
@@ -247,7 +226,7 @@ pub fn restore(
         log::renew(tree)?;
         Ok(records)
     })?;
-    claim.complete(&store).map_err(at(to))?;
+    claim.complete(&store).map_err(StoreError::io(to))?;
     Ok(Backup { records, bytes })
 }
 

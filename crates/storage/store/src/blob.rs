@@ -67,11 +67,13 @@ pub(super) fn keys(digest: &Digest) -> Range<Vec<u8>> {
     key(digest, 0)..[&*key(digest, u16::MAX), &[0]].concat()
 }
 
-/// The digest and the chunk of a key of this table.
-pub(super) fn parse_key(key: &[u8]) -> Option<([u8; 32], u16)> {
-    let digest = key.get(1..33)?.try_into().ok()?;
-    let chunk = key.get(33..35)?.try_into().ok()?;
-    Some((digest, u16::from_be_bytes(chunk)))
+/// The digest and the chunk of a key; none where it is of another table.
+pub(super) fn parse_key(key: &[u8]) -> Option<(Digest, u16)> {
+    let (table, rest) = key.split_first()?;
+    let (digest, rest) = rest.split_first_chunk::<32>()?;
+    let chunk = rest.first_chunk()?;
+    (*table == TableId::Contents.byte())
+        .then_some((Digest::from(*digest), u16::from_be_bytes(*chunk)))
 }
 
 /// The records of a content.
@@ -116,10 +118,7 @@ pub(super) fn read_by(
         return Ok(None);
     };
     let (_, payload) = record::open(&first, &value)?;
-    let damaged = |reason: &str| StoreError::Damaged {
-        key: record::printable(&first),
-        reason: reason.to_owned(),
-    };
+    let damaged = |reason: &str| StoreError::damaged(&first, reason);
     let header: [u8; HEADER_BYTES] = payload
         .get(..HEADER_BYTES)
         .and_then(|header| header.try_into().ok())

@@ -62,7 +62,7 @@ impl ChainMark {
         }
     }
 
-    fn to_bytes(self) -> Vec<u8> {
+    pub(super) fn to_bytes(self) -> Vec<u8> {
         [&self.number.to_be_bytes()[..], self.digest.as_bytes()].concat()
     }
 
@@ -86,10 +86,6 @@ pub(super) fn key(number: u64) -> Vec<u8> {
     key
 }
 
-pub(super) fn link_key(mark: ChainMark) -> Vec<u8> {
-    key(mark.number)
-}
-
 /// The keys of all records.
 pub(super) fn link_keys() -> std::ops::Range<Vec<u8>> {
     key(MIN_NUMBER + 1)..key(MAX_NUMBER)
@@ -99,34 +95,24 @@ pub(super) fn end_key() -> Vec<u8> {
     key(MAX_NUMBER)
 }
 
-pub(super) fn end_payload(mark: ChainMark) -> Vec<u8> {
-    mark.to_bytes()
-}
-
-fn damaged(key: &[u8], reason: &str) -> StoreError {
-    StoreError::Damaged {
-        key: record::printable(key),
-        reason: reason.to_owned(),
-    }
-}
-
 /// The place that a record of the start or the end names.
 pub(super) fn mark(key: &[u8], value: &[u8]) -> Result<ChainMark, StoreError> {
     let (_, payload) = record::open(key, value)?;
-    ChainMark::from_bytes(payload).ok_or_else(|| damaged(key, "it is no place in a chain"))
+    ChainMark::from_bytes(payload)
+        .ok_or_else(|| StoreError::damaged(key, "it is no place in a chain"))
 }
 
 fn link(key: &[u8], value: &[u8]) -> Result<Link, StoreError> {
+    let damaged = |reason| StoreError::damaged(key, reason);
     let number = key.get(1..).and_then(|number| number.try_into().ok());
-    let number = number.ok_or_else(|| damaged(key, "its key is cut short"))?;
+    let number = number.ok_or_else(|| damaged("its key is cut short"))?;
     let (_, payload) = record::open(key, value)?;
-    let parts = payload.split_at_checked(32);
-    let (digest, body) = parts.ok_or_else(|| damaged(key, "it has no digest"))?;
-    let digest = <[u8; 32]>::try_from(digest).map_err(|_| damaged(key, "it has no digest"))?;
+    let parts = payload.split_first_chunk::<32>();
+    let (digest, body) = parts.ok_or_else(|| damaged("it has no digest"))?;
     Ok(Link {
         mark: ChainMark {
             number: u64::from_be_bytes(number),
-            digest: Digest::from(digest),
+            digest: Digest::from(*digest),
         },
         body: body.to_vec(),
     })

@@ -10,22 +10,21 @@
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use super::backend::{Followers, Writes, Written};
+use super::backend::{Followers, Written};
 use super::batch::Batch;
 use super::engine::{Engine, Failed};
 use super::group::{Finished, Group};
 use super::high_water_mark::HighWaterMark;
 use super::recovery::Recovery;
 use super::view::View;
-use super::{CommitError, LogPosition, Mode, Options, Pinned, Revision, directory};
-use model::Event;
+use super::{CommitError, LogPosition, Mode, Options, Pinned, Revision, free_bytes, locked};
 
 /// Pauses between attempts to write again: the first and the longest.
 const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -135,25 +134,17 @@ impl Handle {
     }
 
     fn sender(&self) -> Option<mpsc::Sender<Request>> {
-        self.requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        locked(&self.requests).clone()
+    }
+
+    /// Takes no more requests; returns the thread, which ends after those that wait.
+    fn stop(&self) -> Option<JoinHandle<()>> {
+        drop(locked(&self.requests).take());
+        locked(&self.thread).take()
     }
 
     pub(super) async fn close(&self) {
-        drop(
-            self.requests
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
-        let thread = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(thread) = thread {
+        if let Some(thread) = self.stop() {
             // A panic in the thread was answered to its callers already.
             let _joined = tokio::task::spawn_blocking(move || thread.join()).await;
         }
@@ -162,18 +153,7 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        drop(
-            self.requests
-                .get_mut()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
-        if let Some(thread) = self
-            .thread
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-        {
+        if let Some(thread) = self.stop() {
             let _joined = thread.join();
         }
     }
@@ -366,54 +346,37 @@ impl Committer {
     /// Bytes that the disk has free, and those that are kept, where it has fewer.
     fn nearly_full(&self) -> Option<(u64, u64)> {
         let reserve = self.options.reserve_bytes;
-        let free = directory::free(&self.directory)?;
+        let free = free_bytes(&self.directory)?;
         (free < reserve).then_some((free, reserve))
     }
 
     /// Makes a group durable.
-    fn apply(&self, engine: &Engine, group: Group<'_>) -> Result<DurableGroup, Failed> {
+    fn apply(&self, engine: &Engine, group: Group<'_>) -> Result<Finished, Failed> {
         let position = *self.position.borrow();
         let finished = group.finish(position, self.options.keep_events);
-        let Finished {
-            writes,
-            before,
-            position,
-            revision,
-            events,
-        } = finished.map_err(|error| error.to_string())?;
+        let mut finished = finished.map_err(|error| error.to_string())?;
         // The log's start moves before anybody can see what was forgotten, so that whoever
         // reads the log first and looks at its start then knows whether the read is whole.
         self.position.send_if_modified(|known| {
-            known.start = position.start;
+            known.start = finished.position.start;
             false
         });
         // From here on readers see these before-images, since sled shows a batch before it is
         // on the disk.
-        self.view.begin(before);
-        let mut batch = sled::Batch::default();
-        for (key, value) in &writes {
-            match value {
-                Some(value) => batch.insert(key.as_slice(), value),
-                None => batch.remove(key.as_slice()),
-            }
-        }
-        let written = engine.write(batch, &self.options.sync);
+        self.view.begin(std::mem::take(&mut finished.before));
+        let written = engine.write(&finished.writes, &self.options.sync);
         written.inspect_err(|_| self.view.fail())?;
-        Ok(DurableGroup {
-            writes,
-            position,
-            revision,
-            events,
-        })
+        Ok(finished)
     }
 
     /// Shows a durable group to readers, and tells its followers and callers.
-    fn acknowledge(&mut self, accepted: Vec<Accepted>, durable: DurableGroup) {
-        let DurableGroup {
+    fn acknowledge(&mut self, accepted: Vec<Accepted>, durable: Finished) {
+        let Finished {
             writes,
             position,
             revision,
             events,
+            ..
         } = durable;
         self.revision = revision;
         // The mark tells a database that lost acknowledged writes from one that never had
@@ -441,14 +404,6 @@ impl Committer {
             let _gone = accepted.answer.send(outcome);
         }
     }
-}
-
-/// A group that is durable.
-struct DurableGroup {
-    writes: Writes,
-    position: LogPosition,
-    revision: Revision,
-    events: Vec<(Revision, Event)>,
 }
 
 /// A batch of a group that is on its way to the disk.

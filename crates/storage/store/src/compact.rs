@@ -192,10 +192,7 @@ impl Folders {
     }
 
     fn io(&self, cause: io::Error) -> StoreError {
-        StoreError::Io {
-            path: self.new.clone(),
-            cause,
-        }
+        StoreError::io(&self.new)(cause)
     }
 
     fn remove_new(&self) -> Result<(), StoreError> {
@@ -288,7 +285,7 @@ impl Run<'_> {
             if self.moved.is_multiple_of(backup::SPACE_CHECK_INTERVAL) {
                 self.check_reserve()?;
             }
-            if backup::content_key(&key).is_some_and(|(digest, _)| !keep(&digest)) {
+            if blob::parse_key(&key).is_some_and(|(digest, _)| !keep(&digest)) {
                 left_out = true;
                 continue;
             }
@@ -382,22 +379,16 @@ impl Pause {
         let (view, folders) = (&committer.view, &self.folders);
         // Who looks whether a content is stored, looks into the new store from here on.
         let _closed = self.pins.close();
-        let ready = if view.changed_at_most(MAX_HELD) {
-            self.finish(committer, &engine).map(|()| Ok(engine))
-        } else {
-            Ok(Err(engine))
-        };
-        let engine = match ready {
-            Ok(Ok(engine)) => engine,
-            Ok(Err(back)) => {
-                let _answered = answer.send(Ok(Err(back)));
-                return Ok(());
-            }
-            Err(error) => {
-                let _answered = answer.send(Err(error));
-                return Ok(());
-            }
-        };
+        if !view.changed_at_most(MAX_HELD) {
+            let _answered = answer.send(Ok(Err(engine)));
+            return Ok(());
+        }
+        if let Err(error) = self.finish(committer, &engine) {
+            // Closed before the answer: whoever gets it removes the folder.
+            drop(engine);
+            let _answered = answer.send(Err(error));
+            return Ok(());
+        }
         if let Err(error) = private::sync_dir(&folders.directory) {
             // Opened again, the store is the new one; the next write waits for the sync.
             drop(engine);
@@ -450,20 +441,17 @@ fn exchange(one: &Path, other: &Path) -> io::Result<()> {
 
 /// Bytes that a store has when it is opened next: sled fills up its last segment then.
 fn size(store: &Path) -> u64 {
-    let files = walkdir::WalkDir::new(store)
-        .into_iter()
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_file());
-    files
-        .map(|entry| {
-            let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
-            if entry.file_name() == "db" {
-                bytes.next_multiple_of(directory::SEGMENT_BYTES as u64)
-            } else {
-                bytes
-            }
-        })
-        .sum()
+    let files = walkdir::WalkDir::new(store).into_iter().flatten();
+    let files = files.filter(|entry| entry.file_type().is_file());
+    let bytes = files.map(|entry| {
+        let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
+        if entry.file_name() == "db" {
+            bytes.next_multiple_of(directory::SEGMENT_BYTES as u64)
+        } else {
+            bytes
+        }
+    });
+    bytes.sum()
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ use super::guard::{Cause, attempt};
 use super::inspect::{self, LogState};
 use super::lock::{self, Lock};
 use super::{
-    OpenError, Options, Revision, StoreError, guarded, high_water_mark, leftovers, private,
+    OpenError, Options, Revision, StoreError, free_bytes, guarded, high_water_mark, leftovers,
+    private,
 };
 
 /// Format of the directories that this version writes.
@@ -222,11 +223,7 @@ pub(super) fn build<T>(
     options: &Options,
     fill: impl FnOnce(&sled::Tree) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let io = |cause| StoreError::Io {
-        path: store.to_owned(),
-        cause,
-    };
-    clear(store).map_err(io)?;
+    clear(store).map_err(StoreError::io(store))?;
     let built = engine(store, options)
         .map_err(StoreError::from)
         .and_then(|(db, tree)| {
@@ -248,21 +245,12 @@ pub(super) fn end(store: &Path, options: &Options) -> Result<(), StoreError> {
     // The last write is not at the end of what was filled in, so it does not tell
     // where the log ends: a snapshot does, which sled writes when it is opened.
     drop(engine(store, options)?);
-    sync(store).map_err(|cause| StoreError::Io {
-        path: store.to_owned(),
-        cause,
-    })
-}
-
-/// Bytes that its disk has free, where the system says so.
-pub(super) fn free(directory: &Path) -> Option<u64> {
-    let stat = rustix::fs::statvfs(directory).ok()?;
-    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+    sync(store).map_err(StoreError::io(store))
 }
 
 /// Refuses to take the last of the disk, which writes need.
 pub(super) fn check_reserve(directory: &Path, reserve: u64) -> io::Result<()> {
-    match free(directory).filter(|free| *free < reserve) {
+    match free_bytes(directory).filter(|free| *free < reserve) {
         None => Ok(()),
         Some(free) => Err(io::Error::new(
             io::ErrorKind::StorageFull,
@@ -394,17 +382,13 @@ fn begin(directory: &Path) -> Result<(), OpenError> {
     // Earlier versions compacted beside the directory, and were not whole between two
     // renames: what is missing here is there.
     for ending in [".old", ".new"] {
-        let atomic_file = atomic_file(directory, ending);
-        if atomic_file
-            .as_deref()
-            .is_some_and(|path| marker_path(path).exists())
-        {
-            let atomic_file = atomic_file.unwrap_or_default();
+        let sibling = sibling(directory, ending).filter(|path| marker_path(path).exists());
+        if let Some(sibling) = sibling {
             return Err(OpenError::CutShort {
                 path: directory.to_owned(),
                 what: format!(
                     "it is empty, and `{}` beside it holds what an earlier version compacted when it was cut short",
-                    atomic_file.display()
+                    sibling.display()
                 ),
                 next: format!(
                     "give that one the name `{}`, or name another directory with --data",
@@ -421,7 +405,7 @@ fn begin(directory: &Path) -> Result<(), OpenError> {
     remove(&store).map_err(at(&store))
 }
 
-fn atomic_file(directory: &Path, ending: &str) -> Option<PathBuf> {
+fn sibling(directory: &Path, ending: &str) -> Option<PathBuf> {
     let directory = fs::canonicalize(directory).ok()?;
     let mut name = directory.file_name()?.to_owned();
     name.push(ending);

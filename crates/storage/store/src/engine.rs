@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::backend::Writes;
 use super::{Options, StoreError, directory, guarded};
 
 type SyncData = dyn Fn(&File) -> io::Result<()> + Send + Sync;
@@ -75,10 +76,7 @@ impl Engine {
     /// Opens the database of a folder; makes one where there is none.
     pub(super) fn open(store: &Path, options: &Options) -> Result<Self, StoreError> {
         let (db, tree) = directory::engine(store, options)?;
-        let file = File::open(store.join("db")).map_err(|cause| StoreError::Io {
-            path: store.to_owned(),
-            cause,
-        })?;
+        let file = File::open(store.join("db")).map_err(StoreError::io(store))?;
         Ok(Self { tree, db, file })
     }
 
@@ -90,8 +88,15 @@ impl Engine {
         Ok(Self { tree, db, file })
     }
 
-    /// Writes a batch; returns when it is durable.
-    pub(super) fn write(&self, batch: sled::Batch, sync: &FileSync) -> Result<(), Failed> {
+    /// Writes records in one step; returns when they are durable.
+    pub(super) fn write(&self, writes: &Writes, sync: &FileSync) -> Result<(), Failed> {
+        let mut batch = sled::Batch::default();
+        for (key, value) in writes {
+            match value {
+                Some(value) => batch.insert(key.as_slice(), value),
+                None => batch.remove(key.as_slice()),
+            }
+        }
         guarded(|| self.tree.apply_batch(batch))
             .and_then(|()| guarded(|| self.db.flush()))
             .map_err(|error| error.to_string())?;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Revision;
+use super::{Revision, record};
 
 /// A data directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -166,6 +166,23 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+impl StoreError {
+    pub(super) fn damaged(key: &[u8], reason: impl std::fmt::Display) -> Self {
+        Self::Damaged {
+            key: record::printable(key),
+            reason: reason.to_string(),
+        }
+    }
+
+    pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |cause| Self::Io {
+            path: path.clone(),
+            cause,
+        }
+    }
 }
 
 impl From<OpenError> for StoreError {

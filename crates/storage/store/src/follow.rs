@@ -2,8 +2,9 @@
 //! and the contents that they take for stored.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::locked;
 use model::Digest;
 
 /// What it costs to keep a key, beside its bytes.
@@ -33,12 +34,11 @@ impl ChangedKeys {
         if self.full {
             return;
         }
-        for key in keys
-            .filter(|key| !self.keys.contains(*key))
-            .collect::<Vec<_>>()
-        {
-            self.bytes += key.len() + KEY_OVERHEAD_BYTES;
-            self.keys.insert(key.clone());
+        for key in keys {
+            if !self.keys.contains(key) {
+                self.bytes += key.len() + KEY_OVERHEAD_BYTES;
+                self.keys.insert(key.clone());
+            }
         }
         if self.bytes > self.max {
             self.full = true;
@@ -80,12 +80,12 @@ struct PinnedDigests {
 
 impl Pins {
     fn known(&self) -> MutexGuard<'_, PinnedDigests> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.known)
     }
 
     /// Nobody pins anything until the answer is dropped.
     pub(super) fn close(&self) -> MutexGuard<'_, ()> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.gate)
     }
 
     /// What was held since this was asked last.

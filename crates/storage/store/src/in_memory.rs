@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::backend::{Backend, BoxFuture, Followers, Order, Page, Records, Writes};
 use super::group::{Finished, Group};
-use super::{Batch, CommitError, LogPosition, Mode, Options, Revision, StoreError};
+use super::{Batch, CommitError, LogPosition, Mode, Options, Revision, StoreError, locked};
 
 #[derive(Debug, Default)]
 struct Map(RwLock<BTreeMap<Vec<u8>, IVec>>);
@@ -89,7 +89,7 @@ impl InMemory {
 
     fn write(&self, mut batch: Batch) -> Result<Revision, CommitError> {
         batch.check_size(self.max_bytes)?;
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = locked(&self.writer);
         if writer.closed {
             return Err(CommitError::Closed);
         }
@@ -127,8 +127,7 @@ impl Backend for InMemory {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.closed = true;
+        locked(&self.writer).closed = true;
         Box::pin(std::future::ready(()))
     }
 

@@ -82,7 +82,7 @@ mod view;
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -442,4 +442,10 @@ impl Store {
     ) -> Result<(File, Backup), StoreError> {
         self.on_disk()?.backup_unnamed(progress)
     }
+}
+
+/// The value of a mutex, also where a thread has panicked with it: otherwise that one panic
+/// would become one of every caller after it.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

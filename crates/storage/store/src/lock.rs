@@ -19,6 +19,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
+use super::directory::at;
 use super::{OpenError, private};
 
 pub(super) const NAME: &str = "lock";
@@ -39,16 +40,13 @@ impl Lock {
     /// Waits for another process until a timeout.
     pub(super) fn take(directory: &Path, timeout: Duration) -> Result<Self, OpenError> {
         let path = directory.join(NAME);
-        let io = |cause| OpenError::Io {
-            path: path.clone(),
-            cause,
-        };
+        let io = at(&path);
         let mut waited = Duration::ZERO;
         loop {
-            private::create_dir(directory).map_err(io)?;
-            let file = private::writable().open(&path).map_err(io)?;
+            private::create_dir(directory).map_err(&io)?;
+            let file = private::writable().open(&path).map_err(&io)?;
             match file.try_lock() {
-                Ok(()) if names(&path, &file).map_err(io)? => {
+                Ok(()) if names(&path, &file).map_err(&io)? => {
                     sign(&file);
                     return Ok(Self { _file: file });
                 }

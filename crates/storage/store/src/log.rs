@@ -3,8 +3,7 @@
 //! It keeps so many events. Commits without an event take a revision, and no room in
 //! the log.
 
-use super::backend::{Order, Records, walk, with_prefix};
-use super::group::Changes;
+use super::backend::{Order, Records, Writes, walk, with_prefix};
 use super::{Key as _, Limits, Revision, StoreError, TableId, guarded, record};
 use model::Event;
 
@@ -75,10 +74,8 @@ fn number(tree: &sled::Tree, key: &[u8]) -> Result<Option<u64>, StoreError> {
         return Ok(None);
     };
     let (_, payload) = record::open(key, &value)?;
-    let bytes = payload.try_into().map_err(|_| StoreError::Damaged {
-        key: record::printable(key),
-        reason: "it is not a number".to_owned(),
-    })?;
+    let bytes = payload.try_into();
+    let bytes = bytes.map_err(|_| StoreError::damaged(key, "it is not a number"))?;
     Ok(Some(u64::from_be_bytes(bytes)))
 }
 
@@ -162,7 +159,7 @@ pub(super) fn begin_anew(tree: &sled::Tree, revision: Revision) -> Result<(), St
 /// at `end`: what it forgets, and where it stands then.
 pub(super) fn append(
     records: &dyn Records,
-    changes: &mut Changes,
+    writes: &mut Writes,
     mut position: LogPosition,
     (end, added): (u64, u64),
     keep: u64,
@@ -171,7 +168,7 @@ pub(super) fn append(
     position.events += added;
     let surplus = usize::try_from(position.events.saturating_sub(keep)).unwrap_or(usize::MAX);
     for (sequence, key) in oldest(records, surplus.min(MAX_TRIMMED_EVENTS))? {
-        changes.remove(key.to_vec());
+        writes.insert(key.to_vec(), None);
         position.start = position.start.max(sequence);
         position.events -= 1;
     }
@@ -179,7 +176,7 @@ pub(super) fn append(
         (LOG_START, position.start.to_be_bytes().to_vec()),
         (LOG_POSITION, position.to_bytes()),
     ] {
-        changes.insert(key, record::seal(key, end, &value));
+        writes.insert(key.to_vec(), Some(record::seal(key, end, &value).into()));
     }
     Ok(position)
 }
@@ -196,13 +193,10 @@ pub(super) fn after(
     for entry in walk(records, from..to, Order::Ascending).take(limit) {
         let (key, value) = entry?;
         let (_, payload) = record::open(&key, &value)?;
-        let damaged = |reason: String| StoreError::Damaged {
-            key: record::printable(&key),
-            reason,
-        };
-        let sequence =
-            sequence_of(&key).ok_or_else(|| damaged("its key is cut short".to_owned()))?;
-        let event = serde_json::from_slice(payload).map_err(|error| damaged(error.to_string()))?;
+        let sequence = sequence_of(&key);
+        let sequence = sequence.ok_or_else(|| StoreError::damaged(&key, "its key is cut short"))?;
+        let event =
+            serde_json::from_slice(payload).map_err(|error| StoreError::damaged(&key, error))?;
         events.push((sequence, event));
     }
     Ok(events)

@@ -66,10 +66,7 @@ impl OnDisk {
             options: options.clone(),
             followers: Arc::clone(&followers),
         })
-        .map_err(|cause| OpenError::Io {
-            path: directory.to_owned(),
-            cause,
-        })?;
+        .map_err(directory::at(directory))?;
         Ok(Self {
             committer,
             view,
@@ -121,11 +118,8 @@ impl OnDisk {
 
     /// Refuses to take the last of the disk for a file.
     fn check_reserve(&self, file: &Path) -> Result<(), StoreError> {
-        let checked = directory::check_reserve(&self.directory, self.options.reserve_bytes);
-        checked.map_err(|cause| StoreError::Io {
-            path: file.to_owned(),
-            cause,
-        })
+        directory::check_reserve(&self.directory, self.options.reserve_bytes)
+            .map_err(StoreError::io(file))
     }
 }
 

@@ -64,10 +64,7 @@ pub(super) fn revision(record: &[u8]) -> Option<Revision> {
 
 /// Unwraps a record, and checks it.
 pub(super) fn open<'a>(key: &[u8], record: &'a [u8]) -> Result<(Revision, &'a [u8]), StoreError> {
-    let damaged = |reason: &str| StoreError::Damaged {
-        key: printable(key),
-        reason: reason.to_owned(),
-    };
+    let damaged = |reason| StoreError::damaged(key, reason);
     let format = match record.first() {
         None => return Err(damaged("it is empty")),
         Some(&format) if format > NEWEST_FORMAT => {
@@ -80,20 +77,15 @@ pub(super) fn open<'a>(key: &[u8], record: &'a [u8]) -> Result<(Revision, &'a [u
         Some(&0) => return Err(damaged("it has no format")),
         Some(&format) => format,
     };
-    let (Some(sum), Some(revision), Some(payload)) = (
-        record.get(1..5),
-        record.get(5..HEADER_BYTES),
-        record.get(HEADER_BYTES..),
-    ) else {
+    let sum = record.get(1..).and_then(<[u8]>::split_first_chunk::<4>);
+    let revision = sum.and_then(|(sum, rest)| Some((sum, rest.split_first_chunk::<8>()?)));
+    let Some((sum, (revision, payload))) = revision else {
         return Err(damaged("it is cut short"));
     };
-    if checksum(format, key, revision, payload) != sum {
+    if checksum(format, key, revision, payload) != *sum {
         return Err(damaged("its checksum does not fit"));
     }
-    let revision = revision
-        .iter()
-        .fold(0, |sum, &byte| (sum << 8) | u64::from(byte));
-    Ok((revision, payload))
+    Ok((Revision::from_be_bytes(*revision), payload))
 }
 
 /// A key for a message: the table and its readable part.

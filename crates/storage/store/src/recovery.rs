@@ -13,6 +13,7 @@ use std::path::Path;
 
 use super::committer::Committer;
 use super::engine::{Engine, Failed};
+use super::view::Before;
 use super::{directory, log, private, record};
 
 /// Bytes that a snapshot of sled may have, which it writes when it is opened.
@@ -107,16 +108,11 @@ pub(super) fn compare(engine: &Engine, committer: &Committer) -> Result<(), Stri
 /// or not at all, and nobody has seen it.
 fn take_back(committer: &Committer) -> Result<(), Failed> {
     let engine = committer.view.engine().map_err(|error| error.to_string())?;
-    let mut batch = sled::Batch::default();
-    for (key, value) in &*committer.view.in_flight() {
-        match value {
-            Some(value) => batch.insert(key.as_slice(), value),
-            None => batch.remove(key.as_slice()),
-        }
-    }
+    let mut before = Before::clone(&committer.view.in_flight());
     let (key, revision) = (log::revision_key(), committer.revision);
-    batch.insert(key, record::seal(key, revision, &revision.to_be_bytes()));
-    engine.write(batch, &committer.options.sync)?;
+    let last = record::seal(key, revision, &revision.to_be_bytes());
+    before.insert(key.to_vec(), Some(last.into()));
+    engine.write(&before, &committer.options.sync)?;
     committer.view.settle(revision);
     Ok(())
 }

@@ -71,18 +71,14 @@ pub fn salvage(
         lock => Some(lock?),
     };
     let claim = claim::claim(to)?;
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |cause| StoreError::Io { path, cause }
-    };
     let log = directory::store_path(from);
-    let log = Log::read(&log, |_| ()).map_err(at(&log.join("db")))?;
+    let log = Log::read(&log, |_| ()).map_err(StoreError::io(&log.join("db")))?;
     // A data directory of its own, so that it can be opened by those who repair it.
     let unfinished = claim.store();
-    directory::clear(&unfinished).map_err(at(&unfinished))?;
+    directory::clear(&unfinished).map_err(StoreError::io(&unfinished))?;
     let store = directory::store_path(&unfinished);
     let salvaged = directory::build(&store, options, |tree| fill(&log, tree, from, progress))?;
-    directory::finish(&unfinished).map_err(at(&unfinished))?;
+    directory::finish(&unfinished).map_err(StoreError::io(&unfinished))?;
     Ok(Saved {
         claim,
         options: options.clone(),
@@ -109,7 +105,7 @@ impl Saved {
         let store = directory::store_path(&path);
         directory::end(&store, &self.options)?;
         let completed = self.claim.complete(&store);
-        completed.map_err(|cause| StoreError::Io { path, cause })?;
+        completed.map_err(StoreError::io(&path))?;
         Ok(self.salvaged)
     }
 }
@@ -209,18 +205,15 @@ fn leave_out_broken_contents(
     tree: &sled::Tree,
     saved: &HashMap<Vec<u8>, Revision>,
 ) -> Result<u64, StoreError> {
-    let mut pieces: BTreeMap<[u8; 32], Vec<&[u8]>> = BTreeMap::new();
+    let mut pieces: BTreeMap<Digest, Vec<&[u8]>> = BTreeMap::new();
     for key in saved.keys() {
-        if TableId::of(key) == Some(TableId::Contents)
-            && let Some((digest, _)) = blob::parse_key(key)
-        {
+        if let Some((digest, _)) = blob::parse_key(key) {
             pieces.entry(digest).or_default().push(key);
         }
     }
     let mut broken = 0;
     for (digest, keys) in &pieces {
-        let digest = Digest::from(*digest);
-        let content = blob::read_by(|key| guarded(|| tree.get(key)), &digest);
+        let content = blob::read_by(|key| guarded(|| tree.get(key)), digest);
         if matches!(content, Ok(Some(_))) {
             continue;
         }

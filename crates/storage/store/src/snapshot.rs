@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use sled::IVec;
 
 use super::backend::{Order, Record, Records as _, everything};
 use super::view::{Before, View};
-use super::{Revision, StoreError, record};
+use super::{Revision, StoreError, locked, record};
 
 /// Records that are read at once.
 const RECORDS_PER_PAGE: usize = 256;
@@ -44,13 +44,9 @@ impl Snapshot {
         }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, PreservedRecords> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Keeps what a group is about to change, where it is of this snapshot.
     pub(super) fn keep(&self, before: &Before) {
-        let mut kept = self.kept();
+        let mut kept = locked(&self.kept);
         if kept.full {
             return;
         }
@@ -91,7 +87,7 @@ impl Snapshot {
                 }
             }
             // After the page was read: whatever was missing or new in it is known here.
-            let mut kept = self.kept();
+            let mut kept = locked(&self.kept);
             if kept.full {
                 return Err(StoreError::Outrun { max: self.max });
             }

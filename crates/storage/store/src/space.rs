@@ -3,12 +3,13 @@
 use std::io;
 use std::path::Path;
 
-use super::directory::{free, store_path};
+use super::directory::store_path;
 
 /// Bytes that the disk of a directory has free for us, where the system says so.
 #[must_use]
 pub fn free_bytes(directory: &Path) -> Option<u64> {
-    free(directory)
+    let stat = rustix::fs::statvfs(directory).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 /// Bytes of the files of the store in a data directory. Those that come or go meanwhile count

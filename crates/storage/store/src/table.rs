@@ -200,10 +200,7 @@ impl<K: Key + ?Sized, V> Table<K, V> {
     }
 
     pub(super) fn raw(&self, prefix: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(prefix.len() + 1);
-        bytes.push(self.id.byte());
-        bytes.extend_from_slice(prefix);
-        bytes
+        [&[self.id.byte()], prefix].concat()
     }
 
     pub(super) fn encode(value: &V) -> Vec<u8>
@@ -221,10 +218,7 @@ impl<K: Key + ?Sized, V> Table<K, V> {
     where
         V: DeserializeOwned,
     {
-        serde_json::from_slice(payload).map_err(|error| StoreError::Damaged {
-            key: super::record::printable(key),
-            reason: error.to_string(),
-        })
+        serde_json::from_slice(payload).map_err(|error| StoreError::damaged(key, error))
     }
 }
 

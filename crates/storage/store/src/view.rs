@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -24,7 +24,7 @@ use super::backend::{Order, Page, Records};
 use super::engine::Engine;
 use super::follow::ChangedKeys;
 use super::snapshot::Snapshot;
-use super::{Options, Revision, StoreError, guarded};
+use super::{Options, Revision, StoreError, guarded, locked};
 
 /// Records as they were before a group; none: there was none.
 pub(super) type Before = BTreeMap<Vec<u8>, Option<IVec>>;
@@ -62,10 +62,6 @@ pub(super) struct View {
     compaction_bytes: usize,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl View {
     /// Reads that need a database that is opened again wait for a while, counted from
     /// the failure; then they fail at once.
@@ -101,7 +97,7 @@ impl View {
         &self,
         tried: Option<&Weak<Engine>>,
     ) -> Result<Option<Arc<Engine>>, StoreError> {
-        let has_failed = lock(&self.failed).is_some();
+        let has_failed = locked(&self.failed).is_some();
         let found = self.other_than(tried);
         if found.is_some() || !has_failed {
             return Ok(found);
@@ -123,7 +119,7 @@ impl View {
 
     /// Waits for a database other than the one that was tried.
     fn wait(&self, tried: Option<&Weak<Engine>>) -> Result<Option<Arc<Engine>>, StoreError> {
-        let mut failed = lock(&self.failed);
+        let mut failed = locked(&self.failed);
         loop {
             let found = self.other_than(tried);
             let Some(since) = failed.filter(|_| found.is_none()) else {
@@ -167,7 +163,7 @@ impl View {
 
     /// Before a group is applied: what its records are until it is durable.
     pub(super) fn begin(&self, before: Before) {
-        let mut durable = lock(&self.durable);
+        let mut durable = locked(&self.durable);
         durable
             .snapshots
             .retain(|snapshot| snapshot.strong_count() > 0);
@@ -179,7 +175,7 @@ impl View {
 
     /// The group is durable, or was taken back.
     pub(super) fn settle(&self, revision: Revision) {
-        let mut durable = lock(&self.durable);
+        let mut durable = locked(&self.durable);
         durable.revision = revision;
         let before = self.in_flight.swap(Arc::default());
         // Not earlier: who takes a key from there reads what the group made of it.
@@ -191,7 +187,7 @@ impl View {
     /// Keeps the keys that are written from now on, until [`View::unfollow`]. False: they
     /// are kept for somebody else.
     pub(super) fn follow(&self) -> bool {
-        let mut durable = lock(&self.durable);
+        let mut durable = locked(&self.durable);
         let is_free = durable.changes.is_none();
         durable
             .changes
@@ -201,14 +197,14 @@ impl View {
 
     /// What changed since it was asked last.
     pub(super) fn changes(&self) -> ChangedKeys {
-        let mut durable = lock(&self.durable);
+        let mut durable = locked(&self.durable);
         let none = || ChangedKeys::new(self.compaction_bytes);
         durable.changes.replace(none()).unwrap_or_else(none)
     }
 
     /// So few keys changed that [`View::changes`] would give no more than `max` now.
     pub(super) fn changed_at_most(&self, max: usize) -> bool {
-        let durable = lock(&self.durable);
+        let durable = locked(&self.durable);
         durable
             .changes
             .as_ref()
@@ -216,7 +212,7 @@ impl View {
     }
 
     pub(super) fn unfollow(&self) {
-        lock(&self.durable).changes = None;
+        locked(&self.durable).changes = None;
     }
 
     /// What the group in flight, or one that failed, has changed.
@@ -226,7 +222,7 @@ impl View {
 
     /// The records as they are now, whatever is written from now on.
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
-        let mut durable = lock(&self.durable);
+        let mut durable = locked(&self.durable);
         let snapshot = Arc::new(Snapshot::new(durable.revision, self.backup_bytes));
         snapshot.keep(&self.in_flight.load());
         durable.snapshots.push(Arc::downgrade(&snapshot));
@@ -236,7 +232,7 @@ impl View {
     /// The database has failed: it is opened again soon, and reads that it cannot answer
     /// wait for that.
     pub(super) fn fail(&self) {
-        *lock(&self.failed) = Some(Instant::now());
+        *locked(&self.failed) = Some(Instant::now());
     }
 
     /// Takes the database away, to open it again. False where readers do not let go of
@@ -249,7 +245,7 @@ impl View {
             Ok(()) => true,
             Err(old) => {
                 // It is still the one that has failed.
-                let _failed = lock(&self.failed);
+                let _failed = locked(&self.failed);
                 self.engine.store(Some(old));
                 self.opened.notify_all();
                 false
@@ -269,7 +265,7 @@ impl View {
     }
 
     fn put(&self, engine: Arc<Engine>) {
-        let mut failed = lock(&self.failed);
+        let mut failed = locked(&self.failed);
         self.engine.store(Some(engine));
         *failed = None;
         self.opened.notify_all();
