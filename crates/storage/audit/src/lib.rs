@@ -298,11 +298,6 @@ impl Audit {
         self.0.appended.send_modify(|count| *count += 1);
     }
 
-    /// Changes with each record.
-    fn grows(&self) -> watch::Receiver<u64> {
-        self.0.appended.subscribe()
-    }
-
     /// Writes what waits, and prunes what is too old.
     ///
     /// # Errors
@@ -314,9 +309,8 @@ impl Audit {
             let (bodies, records, lost) = {
                 let waiting = self.waiting();
                 let (records, lost) = waiting.next(RECORDS_PER_WRITE);
-                let records: Vec<_> = records.map(Event::encode).collect();
-                let count = records.len();
-                let mut bodies = records;
+                let mut bodies: Vec<_> = records.map(Event::encode).collect();
+                let count = bodies.len();
                 if lost > 0 {
                     let mut event = Event::new(self.0.clock.now(), EventKind::Lost);
                     event.count = lost;

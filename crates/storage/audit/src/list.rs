@@ -140,7 +140,7 @@ impl Audit {
     #[must_use]
     pub fn follow(&self, filter: Filter, after: u64) -> Follow {
         Follow {
-            grows: self.grows(),
+            grows: self.0.appended.subscribe(),
             audit: self.clone(),
             filter,
             after,

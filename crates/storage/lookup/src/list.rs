@@ -49,11 +49,8 @@ pub struct ListPage {
 impl ListQuery {
     /// Facets that a skill must have.
     fn facets(&self) -> Vec<Facet> {
-        let mut facets: Vec<_> = self
-            .tags
-            .iter()
-            .map(|tag| Facet::Tag(tag.to_lowercase()))
-            .collect();
+        let tags = self.tags.iter().map(|tag| tag.to_lowercase());
+        let mut facets: Vec<_> = tags.map(Facet::Tag).collect();
         if !self.category.is_empty() {
             facets.push(Facet::category(&self.category));
         }
@@ -151,15 +148,13 @@ impl Lookup {
         // One more than the page says whether there is a next one. There is no total: a filter
         // would have to visit every match to count them.
         let mut heads = candidates(&catalog, query, after.as_ref(), size + 1);
-        let next = (heads.len() > size).then(|| {
-            heads.truncate(size);
-            heads
-                .last()
-                .map(|last| seal_token(PAGE, &binding, last.id.key().as_str()))
-        });
+        let has_more = heads.len() > size;
+        heads.truncate(size);
+        let last = heads.last().filter(|_| has_more);
+        let next = last.map(|last| seal_token(PAGE, &binding, last.id.key().as_str()));
         Ok(ListPage {
             heads,
-            next: next.flatten(),
+            next,
             catalog,
             resume,
         })

@@ -117,23 +117,14 @@ impl<'a> Entry<'a> {
     /// Its line with up to so many characters of its description.
     pub(super) fn line(&self, chars: usize) -> String {
         let name = self.name.as_ref().map(|name| cut(name, MAX_SLUG_CHARS));
-        let parts = [name, Some(cut(&self.description, chars))];
-        let parts: Vec<String> = parts
-            .into_iter()
-            .flatten()
-            .filter(|part| !part.is_empty())
-            .collect();
-        let mut line = self.bare();
-        if !parts.is_empty() {
-            line.push_str(": ");
-            line.push_str(&parts.join(" - "));
-            if let Some(origin) = self.origin {
-                line.push_str(" [");
-                line.push_str(origin);
-                line.push(']');
-            }
+        let parts = name.into_iter().chain([cut(&self.description, chars)]);
+        let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+        if parts.is_empty() {
+            return self.bare();
         }
-        line
+        let origin = self.origin.map(|origin| format!(" [{origin}]"));
+        let (parts, origin) = (parts.join(" - "), origin.unwrap_or_default());
+        format!("{}: {parts}{origin}", self.bare())
     }
 }
 
@@ -159,10 +150,7 @@ pub(super) fn write<'a>(
     };
     let text = match longest(&skills, budget) {
         Some(chars) => written(&skills, chars),
-        None => skills
-            .iter()
-            .map(Entry::bare)
-            .fold(HEADING.to_owned(), |text, line| text + &line),
+        None => HEADING.to_owned() + &skills.iter().map(Entry::bare).collect::<String>(),
     };
     Prompt {
         text,
@@ -186,7 +174,7 @@ fn fitting<'a>(skills: impl Iterator<Item = Entry<'a>>, budget: usize) -> Option
 /// The section with so many characters of each description.
 fn written(skills: &[Entry<'_>], chars: usize) -> String {
     let lines = skills.iter().map(|skill| skill.line(chars));
-    lines.fold(heading(skills), |text, line| text + &line)
+    heading(skills) + &lines.collect::<String>()
 }
 
 /// The section where every skill fits with what it is for.
@@ -252,7 +240,7 @@ fn shortened<'a>(skills: impl Iterator<Item = Entry<'a>>, count: usize, budget: 
     }
     for (at, end) in ends.into_iter().enumerate().rev() {
         let (listed, left_out) = (at + 1, count - at - 1);
-        let note = format!("\n{}", note("more ", left_out));
+        let note = format!("\n{}", note("more ", left_out, ""));
         if end + note.len() <= budget {
             text.truncate(end);
             text.push_str(&note);
@@ -264,7 +252,7 @@ fn shortened<'a>(skills: impl Iterator<Item = Entry<'a>>, count: usize, budget: 
             };
         }
     }
-    unlisted(&note("", count), count, budget)
+    unlisted(&note("", count, ""), count, budget)
 }
 
 /// A sentence alone, below the heading where there is room for that.
@@ -282,18 +270,18 @@ fn unlisted(sentence: &str, left_out: usize, budget: usize) -> Prompt {
     }
 }
 
-fn note(more: &str, left_out: usize) -> String {
-    let skills = if left_out == 1 {
-        "skill is"
-    } else {
-        "skills are"
+/// How many skills are left out, and how an agent finds them.
+pub(super) fn note(more: &str, left_out: usize, list: &str) -> String {
+    let are = match left_out {
+        1 => "skill is",
+        _ => "skills are",
     };
     let number = grouped(left_out);
-    format!("{number} {more}{skills} left out; search finds them.")
+    format!("{number} {more}{are} left out; search finds them{list}.")
 }
 
 /// A number with commas between its thousands.
-pub(super) fn grouped(number: usize) -> String {
+fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (digit, after) in digits.chars().zip((0..digits.len()).rev()) {

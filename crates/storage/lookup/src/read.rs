@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Error, FoundSkill, Lookup};
 use model::{FileEntry, FilePath, Reference, SkillUri, VersionSelector};
-use registry::{UsageKind, nearest_paths};
+use registry::UsageKind;
 
 /// A file as text.
 #[derive(Debug, Clone)]
@@ -72,10 +72,7 @@ impl Lookup {
                 ..named
             })
         });
-        Ok(match by_name {
-            Some(by_name) => by_name,
-            None => read?,
-        })
+        by_name.map_or_else(|| Ok(read?), Ok)
     }
 
     /// The version that an address leads to, and the path of its file there.
@@ -161,15 +158,8 @@ impl Lookup {
     async fn part(&self, found: FoundSkill, path: &str, session: &str) -> Result<FilePart, Error> {
         let (head, version) = (&found.described.head, &found.described.version);
         let file = version.file(path).or_else(|| version.file(bare(path)));
-        let file = file.cloned().ok_or_else(|| {
-            let paths = version.files.iter();
-            registry::Error::FileNotFound {
-                id: head.id.clone(),
-                version: version.number,
-                path: path.to_owned(),
-                near: nearest_paths(path, paths.map(|file| file.path.as_str())),
-            }
-        })?;
+        let no_file = || registry::Error::no_file(&head.id, version, path);
+        let file = file.cloned().ok_or_else(no_file)?;
         let bytes = self.registry.file(&head.id, version, file.path.as_str());
         let bytes = bytes.await?;
         self.registry

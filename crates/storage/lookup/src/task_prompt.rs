@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::Lookup;
-use super::prompt::{Entry, HEADING, NOTICE, Prompt, budget, grouped, whole};
+use super::prompt::{Entry, HEADING, NOTICE, Prompt, budget, note, whole};
 use model::SkillKey;
 use registry::{Catalog, Head};
 
@@ -148,7 +148,7 @@ impl<'a> Section<'a> {
     /// There is room for the line, for the note, and for what is kept free.
     fn takes(&self, head: &Head, free: usize) -> bool {
         let line = self.line(head);
-        let note = note(self.catalog.offered()).len();
+        let note = note_below(self.catalog.offered()).len();
         self.text.len() + line.len() + note + free <= self.budget
     }
 
@@ -162,7 +162,7 @@ impl<'a> Section<'a> {
         let (listed, live) = (self.listed.len(), self.catalog.offered());
         let left_out = live.saturating_sub(listed);
         if left_out > 0 {
-            let note = note(left_out);
+            let note = note_below(left_out);
             if listed == 0 {
                 // Also where there is no room for it: an agent must know.
                 note.trim_start().clone_into(&mut self.text);
@@ -180,12 +180,7 @@ impl<'a> Section<'a> {
     }
 }
 
-fn note(left_out: usize) -> String {
-    let are = if left_out == 1 {
-        "skill is"
-    } else {
-        "skills are"
-    };
-    let number = grouped(left_out);
-    format!("\n{number} more {are} left out; search finds them, list_skills lists them.")
+fn note_below(left_out: usize) -> String {
+    let note = note("more ", left_out, ", list_skills lists them");
+    format!("\n{note}")
 }

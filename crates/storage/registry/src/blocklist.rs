@@ -17,8 +17,9 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
 
+use super::outcome::skill_event;
 use super::{Caller, Error, Plan, Registry};
-use model::{Block, Event, EventKind, Principal, SkillId, SkillKey, open_token, seal_token};
+use model::{Block, EventKind, Principal, SkillId, SkillKey, open_token, seal_token};
 use store::{Batch, Table, TableId};
 
 pub(super) const BLOCKS: Table<SkillKey, Block> = Table::new(TableId::Blocks);
@@ -207,7 +208,7 @@ impl Registry {
             let mut batch = Batch::new();
             batch.expect(&BLOCKS, &key, stored.map(|stored| stored.revision).into());
             batch.put(&BLOCKS, &key, &block);
-            let event = self.list_event(EventKind::Blocked, id, caller);
+            let event = skill_event(EventKind::Blocked, id, block.time, caller);
             Ok(Plan::Write(batch, event, ()))
         })
         .await
@@ -231,24 +232,10 @@ impl Registry {
             let mut batch = Batch::new();
             batch.expect(&BLOCKS, &key, Some(stored.revision).into());
             batch.delete(&BLOCKS, &key);
-            let event = self.list_event(EventKind::Unblocked, id, caller);
+            let event = skill_event(EventKind::Unblocked, id, self.inner.clock.now(), caller);
             Ok(Plan::Write(batch, event, ()))
         })
         .await
-    }
-
-    fn list_event(&self, kind: EventKind, id: &SkillId, caller: &Caller) -> Event {
-        Event {
-            kind,
-            skill_id: id.clone(),
-            version: None,
-            semantic_version: None,
-            digest: None,
-            active: None,
-            held: false,
-            time: self.inner.clock.now(),
-            actor: caller.principal.clone(),
-        }
     }
 
     /// Nothing is published to a blocked skill, and none of its versions made the active one.

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
+use super::Error;
 use model::{Digest, FileEntry, FilePath, Problem, Severity, Skill, SkillId, bundle_digest};
+
+/// What makes a version: the id, the SKILL.md, the digest, the files, and what is odd about it.
+type Accepted = (SkillId, Skill, Digest, Vec<FileEntry>, Vec<Problem>);
 
 /// The files of a skill, and how to look at them.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +44,16 @@ impl Candidate {
     pub fn is_valid(&self) -> bool {
         let refuses = |problem: &Problem| problem.severity == Severity::Error;
         self.id.is_some() && self.skill.is_some() && !self.problems.iter().any(refuses)
+    }
+
+    /// What makes a version.
+    pub(super) fn accepted(self) -> Result<Accepted, Error> {
+        match (self.id, self.skill) {
+            (Some(id), Some(skill)) => Ok((id, skill, self.digest, self.files, self.problems)),
+            _ => Err(Error::Invalid {
+                problems: self.problems,
+            }),
+        }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Caller, DIGESTS, Error, Plan, Registry, VERSIONS, holds, put_head, scans, usage, yanks,
-};
-use model::{Event, EventKind, SkillId};
-use store::{Batch, prefix};
+use super::outcome::skill_event;
+use super::usage::USAGE;
+use super::{Caller, DIGESTS, Error, Plan, Registry, VERSIONS, numbers, put_head};
+use model::{EventKind, SkillId};
+use store::{Batch, TableId, prefix};
 
 /// A skill is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,21 +41,11 @@ impl Registry {
                 batch.delete(&DIGESTS, &(key.clone(), version.digest));
                 versions += 1;
             }
-            usage::forget(&mut batch, &key);
-            yanks::forget(&self.inner.store, &mut batch, &key)?;
-            scans::forget(&self.inner.store, &mut batch, &key)?;
-            holds::forget(&self.inner.store, &mut batch, &key)?;
-            let event = Event {
-                kind: EventKind::Deleted,
-                skill_id: head.id.clone(),
-                version: None,
-                semantic_version: None,
-                digest: None,
-                active: None,
-                held: false,
-                time: now,
-                actor: caller.principal.clone(),
-            };
+            batch.delete(&USAGE, &key);
+            for table in [TableId::Yanks, TableId::Scans, TableId::Holds] {
+                numbers::forget(&self.inner.store, &mut batch, table, &key)?;
+            }
+            let event = skill_event(EventKind::Deleted, &head.id, now, caller);
             let deleted = Deleted {
                 id: head.id.clone(),
                 versions,

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Described, Error, Registry, lines};
+use super::{Described, Error, Registry, VERSIONS, lines};
 use executor::{Kind, Stop};
 use model::{FileEntry, SkillId, Version, VersionSelector};
+use store::prefix;
 
 /// A side longer than this is not compared line by line.
 const MAX_TEXT: u64 = 256 * 1024;
@@ -99,32 +100,19 @@ pub struct VersionDiff {
 
 /// Pairs what two sides have under the same name, where they differ.
 fn changes<K: Ord + Clone, T: PartialEq + Clone>(
-    old: impl Iterator<Item = (K, T)>,
-    new: impl Iterator<Item = (K, T)>,
-) -> Vec<(K, Change<T>)> {
-    let mut pairs: BTreeMap<K, Change<T>> = BTreeMap::new();
-    for (key, value) in old {
-        pairs
-            .entry(key)
-            .or_insert(Change {
-                old: None,
-                new: None,
-            })
-            .old = Some(value);
-    }
-    for (key, value) in new {
-        pairs
-            .entry(key)
-            .or_insert(Change {
-                old: None,
-                new: None,
-            })
-            .new = Some(value);
-    }
-    pairs
+    old: impl IntoIterator<Item = (K, T)>,
+    new: impl IntoIterator<Item = (K, T)>,
+) -> impl Iterator<Item = (K, Change<T>)> {
+    let sides = |old, new| Change { old, new };
+    let old = old
         .into_iter()
-        .filter(|(_, change)| change.old != change.new)
-        .collect()
+        .map(|(key, old)| (key, sides(Some(old), None)));
+    let mut pairs: BTreeMap<K, Change<T>> = old.collect();
+    for (key, value) in new {
+        pairs.entry(key).or_insert(sides(None, None)).new = Some(value);
+    }
+    let pairs = pairs.into_iter();
+    pairs.filter(|(_, change)| change.old != change.new)
 }
 
 /// What is left for the files of an answer.
@@ -187,19 +175,13 @@ fn files(
     to: &Version,
     stop: &Stop,
 ) -> Result<Vec<FileChange>, Error> {
-    let by_path = |version: &Version| {
-        version
-            .files
-            .iter()
-            .map(|file| (file.path.to_string(), file.clone()))
-            .collect::<Vec<_>>()
-    };
+    let entry = |file: &FileEntry| (file.path.to_string(), file.clone());
     let mut budget = Budget {
         lines: ANSWER_LINES,
         bytes: MAX_DIFFS,
     };
     let mut found = Vec::new();
-    for (path, change) in changes(by_path(from).into_iter(), by_path(to).into_iter()) {
+    for (path, change) in changes(from.files.iter().map(entry), to.files.iter().map(entry)) {
         stop.check()?;
         let lines = compared(registry, &path, &change, &mut budget)?;
         found.push(FileChange {
@@ -228,21 +210,10 @@ impl Registry {
             None => self.before(&to)?,
         };
         let (old, new) = (Arc::clone(&from.version), Arc::clone(&to.version));
-        let front_matter = |version: &Version| {
-            version
-                .skill
-                .front_matter
-                .clone()
-                .into_iter()
-                .collect::<Vec<_>>()
-        };
-        let fields = changes(
-            front_matter(&old).into_iter(),
-            front_matter(&new).into_iter(),
-        )
-        .into_iter()
-        .map(|(field, change)| FieldChange { field, change })
-        .collect();
+        let front_matter = |version: &Version| version.skill.front_matter.clone();
+        let fields = changes(front_matter(&old), front_matter(&new))
+            .map(|(field, change)| FieldChange { field, change })
+            .collect();
         let this = self.clone();
         let work = move |stop: &Stop| files(&this, &old, &new, stop);
         let files = self.executor().run_fallible(Kind::Diff, work).await;
@@ -271,10 +242,8 @@ impl Registry {
         }
         let key = to.head.id.key();
         let below = (key.clone(), to.version.number);
-        let found =
-            self.inner
-                .store
-                .before(&super::VERSIONS, &store::prefix(&key), Some(&below), 1)?;
+        let store = &self.inner.store;
+        let found = store.before(&VERSIONS, &prefix(&key), Some(&below), 1)?;
         let version = found.into_iter().next().ok_or_else(none)?;
         self.described(Arc::clone(&to.head), Arc::new(version))
     }

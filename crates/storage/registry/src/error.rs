@@ -1,9 +1,10 @@
 //! What can go wrong with skills and versions, and what each means to a caller.
 
+use super::nearest::nearest_paths;
 use super::{Head, Hold, Near};
 use model::{
-    Block, Code, Digest, Failure, Problem, SkillId, SkillIdError, VersionNumber, VersionSelector,
-    shown,
+    Block, Code, Digest, Failure, Problem, Severity, SkillId, SkillIdError, Version, VersionNumber,
+    VersionSelector, shown,
 };
 use store::{CommitError, StoreError};
 
@@ -240,6 +241,27 @@ impl Error {
         matches!(self, Self::Store(StoreError::Reopening))
     }
 
+    /// The skill has other versions.
+    pub(super) fn no_version(head: &Head, version: VersionSelector) -> Self {
+        Self::VersionNotFound {
+            id: head.id.clone(),
+            version,
+            there: there(head),
+        }
+    }
+
+    /// The version has other files.
+    #[must_use]
+    pub fn no_file(id: &SkillId, version: &Version, path: &str) -> Self {
+        let paths = version.files.iter().map(|file| file.path.as_str());
+        Self::FileNotFound {
+            id: id.clone(),
+            version: version.number,
+            path: path.to_owned(),
+            near: nearest_paths(path, paths),
+        }
+    }
+
     /// A version uses a content that is not stored.
     pub(super) fn missing(digest: &Digest) -> Self {
         Self::Store(StoreError::Damaged {
@@ -275,6 +297,19 @@ impl Error {
     }
 }
 
+/// The versions of a skill in a few words.
+fn there(head: &Head) -> String {
+    let (first, last) = (head.first_number, head.last_number);
+    let highest = &head.highest;
+    if first == last {
+        return format!("version {last} alone, {highest}");
+    }
+    let active = head.active.map_or_else(String::new, |active| {
+        format!(", of which {active} is active")
+    });
+    format!("versions {first} to {last}{active}; the highest is {highest}")
+}
+
 fn because(reason: &str) -> String {
     if reason.is_empty() {
         String::new()
@@ -284,19 +319,12 @@ fn because(reason: &str) -> String {
 }
 
 fn invalid(problems: &[Problem]) -> String {
-    let errors = problems
-        .iter()
-        .filter(|p| p.severity == model::Severity::Error)
-        .count();
-    match (problems.first(), errors) {
-        (Some(first), 0 | 1) => format!("The skill cannot be published: {first}"),
-        (Some(first), more) => {
-            format!(
-                "The skill cannot be published: {first} (and {} more)",
-                more - 1
-            )
-        }
-        (None, _) => "The skill cannot be published".to_owned(),
+    let refused = "The skill cannot be published";
+    let errors = problems.iter().filter(|p| p.severity == Severity::Error);
+    match (problems.first(), errors.count()) {
+        (Some(first), 0 | 1) => format!("{refused}: {first}"),
+        (Some(first), more) => format!("{refused}: {first} (and {} more)", more - 1),
+        (None, _) => refused.to_owned(),
     }
 }
 

@@ -131,8 +131,7 @@ impl Registry {
     pub async fn export(&self, id: &SkillId, query: &ExportQuery) -> Result<Archive, Error> {
         let (of, format) = (self.describe(id, &query.version)?, query.format);
         let (this, version) = (self.clone(), std::sync::Arc::clone(&of.version));
-        let contents: u64 = version.files.iter().map(|file| file.size).sum();
-        admission::reserve(contents).await?;
+        admission::reserve(version.size()).await?;
         let pack = move |stop: &Stop| {
             let bytes = match format {
                 ArchiveFormat::TarGz => tar_gz(&this, &version.files, stop),

@@ -10,11 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use arc_swap::ArcSwap;
 
 use super::blocklist::BLOCKS;
-use super::holds;
 use super::renew::{renew, renew_from};
-use super::{Catalog, HEADS, Head, Policy, VERSIONS, yanks};
+use super::{Catalog, HEADS, Head, Policy, VERSIONS, numbers};
 use model::{EventKind, SkillKey};
-use store::{Store, StoreError};
+use store::{Store, StoreError, TableId};
 
 /// The catalog as it is, now and from now on; and the skills whose facets were inferred anew,
 /// which are not written yet.
@@ -68,8 +67,8 @@ pub(super) fn catalog(
             outcome
         }
     });
-    let mut withdrawn = yanks::all(store)?;
-    let mut holds = holds::all(store)?;
+    let mut withdrawn = numbers::all(store, TableId::Yanks)?;
+    let mut holds = numbers::all(store, TableId::Holds)?;
     let mut renewed = Vec::new();
     let blocks = store.scan(&BLOCKS, b"").map(|entry| {
         let block = entry?.1.value;

@@ -75,6 +75,28 @@ pub struct Head {
 }
 
 impl Head {
+    /// The head of a skill whose only version this is, which is not active.
+    pub(super) fn new(id: SkillId, version: &Version) -> Self {
+        Self {
+            id,
+            deleted: false,
+            first_number: version.number,
+            last_number: version.number,
+            highest: version.semantic.clone(),
+            active: None,
+            summary: None,
+            withdrawn: OrdSet::new(),
+            held: OrdSet::new(),
+            tier: untrusted(),
+            inline: BTreeMap::new(),
+            bytes: Some(0),
+            blocked: None,
+            local: None,
+            created_at: version.created_at,
+            updated_at: version.created_at,
+        }
+    }
+
     /// How far its origin is trusted: see [`super::Tiers::of`].
     #[must_use]
     pub fn trust_tier(&self) -> TrustTier {
@@ -246,7 +268,8 @@ impl Summary {
     /// known.
     #[must_use]
     pub fn inferred_categories(&self) -> &[Inferred] {
-        if self.stated_categories().any(is_category) {
+        let is_known = |word| facets::category_id(word).is_some();
+        if self.stated_categories().any(is_known) {
             return &[];
         }
         &self.inferred.categories
@@ -256,7 +279,8 @@ impl Summary {
     /// known.
     #[must_use]
     pub fn inferred_technologies(&self) -> &[Inferred] {
-        if self.technologies.iter().any(|word| is_technology(word)) {
+        let is_known = |word: &String| facets::technology_id(word).is_some();
+        if self.technologies.iter().any(is_known) {
             return &[];
         }
         &self.inferred.technologies
@@ -281,14 +305,6 @@ impl Summary {
 
 fn guess(inferred: &Inferred) -> (Cow<'_, str>, f64) {
     (Cow::Borrowed(&inferred.id), inferred.confidence())
-}
-
-fn is_category(word: &str) -> bool {
-    facets::category_id(word).is_some()
-}
-
-fn is_technology(word: &str) -> bool {
-    facets::technology_id(word).is_some()
 }
 
 /// The id of the category that a word means; a word that means none is its own.

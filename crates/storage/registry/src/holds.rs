@@ -13,28 +13,23 @@
 //! Not here: what the scanner looks for (`trust`); the blocklist, which is about skills
 //! (`blocklist`); withdrawing (`yanks`).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use imbl::OrdSet;
 use jiff::Timestamp;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use trust::{Change, Report, Verdict, changes};
 
 use super::scans::{SCANS, Scan};
-use super::{Caller, Described, Error, Head, HoldPolicy, Plan, Registry, VersionState, number_of};
+use super::{Caller, Described, Error, Head, HoldPolicy, Plan, Registry, VersionState};
 use model::{
     Digest, EventKind, Principal, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
     open_token, seal_token,
 };
-use store::{Batch, Store, StoreError, Table, TableId, prefix};
+use store::{Table, TableId};
 
 // Beside the head, which every write of the skill writes anew: so it does not grow with what
 // is held.
 pub(super) const HOLDS: Table<(SkillKey, VersionNumber), Hold> = Table::new(TableId::Holds);
-/// The same by their keys.
-const NUMBERS: Table<(SkillKey, VersionNumber), IgnoredAny> = Table::new(TableId::Holds);
 /// What pages of the list are called in their tokens.
 const PAGE: &str = "held";
 
@@ -76,13 +71,6 @@ impl Hold {
     }
 }
 
-/// The records of a version that is held.
-struct InReview {
-    version: Arc<Version>,
-    hold: Hold,
-    scan: Option<Arc<Scan>>,
-}
-
 /// A version that is held, with what a reviewer needs.
 #[derive(Debug, Clone)]
 pub struct HeldVersion {
@@ -112,27 +100,6 @@ pub struct Reviewed {
     pub version: VersionState,
     /// The version that is active now.
     pub active: Option<VersionNumber>,
-}
-
-/// The versions that are held, by skill.
-pub(super) fn all(store: &Store) -> Result<HashMap<SkillKey, OrdSet<VersionNumber>>, StoreError> {
-    let mut found: HashMap<_, OrdSet<_>> = HashMap::new();
-    for entry in store.scan(&NUMBERS, b"") {
-        if let Some((skill, number)) = super::version_key(&entry?.0) {
-            found.entry(skill).or_default().insert(number);
-        }
-    }
-    Ok(found)
-}
-
-/// Removes the holds of a skill.
-pub(super) fn forget(store: &Store, batch: &mut Batch, key: &SkillKey) -> Result<(), StoreError> {
-    for entry in store.scan(&NUMBERS, &prefix(key)) {
-        if let Some(number) = number_of(&entry?.0) {
-            batch.delete(&HOLDS, &(key.clone(), number));
-        }
-    }
-    Ok(())
 }
 
 /// What speaks against handing out what was scanned; none where policy lets it pass.
@@ -222,11 +189,8 @@ impl Registry {
 
     /// The error of asking for a version that is held.
     pub(super) fn held(&self, head: &Head, number: VersionNumber) -> Error {
-        let hold = match self.hold_of(head, number) {
-            Ok(hold) => hold,
-            Err(error) => return error,
-        };
-        Error::held(head, number, hold)
+        let hold = self.hold_of(head, number);
+        hold.map_or_else(|error| error, |hold| Error::held(head, number, hold))
     }
 
     /// A page of the versions that are held.
@@ -294,11 +258,8 @@ impl Registry {
         self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
             let number = self.number(&head, &selector)?;
-            let InReview {
-                version,
-                hold,
-                scan,
-            } = self.in_review(&head, number)?;
+            let (version, hold) = self.in_review(&head, number)?;
+            let scan = self.scan_of(&head, number)?;
             let yank = self.stored_yank(&head, number)?;
             head.held.remove(&number);
             // A later version may have become active while this one waited: a review must not
@@ -346,11 +307,8 @@ impl Registry {
         self.write(caller, || {
             let (head, revision) = self.writable(id, caller)?;
             let number = self.number(&head, &selector)?;
-            let InReview {
-                version,
-                hold,
-                scan,
-            } = self.in_review(&head, number)?;
+            let (version, hold) = self.in_review(&head, number)?;
+            let scan = self.scan_of(&head, number)?;
             let yank = self.stored_yank(&head, number)?;
             let rejected = Some(self.review(reason, scan.as_deref(), caller));
             let hold = Hold { rejected, ..hold };
@@ -378,17 +336,13 @@ impl Registry {
     }
 
     /// A version that is held, with its records.
-    fn in_review(&self, head: &Head, number: VersionNumber) -> Result<InReview, Error> {
+    fn in_review(&self, head: &Head, number: VersionNumber) -> Result<(Arc<Version>, Hold), Error> {
         let version = self.any_version(head, number)?;
         let hold = self.stored_hold(&head.id.key(), number)?;
         let hold = hold.ok_or_else(|| Error::NotHeld {
             id: head.id.clone(),
             version: number,
         })?;
-        Ok(InReview {
-            version,
-            hold,
-            scan: self.scan_of(head, number)?,
-        })
+        Ok((version, hold))
     }
 }

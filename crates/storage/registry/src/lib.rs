@@ -49,6 +49,7 @@ mod local_past;
 mod merge;
 mod names;
 mod nearest;
+mod numbers;
 mod outcome;
 mod policy;
 mod prepared;
@@ -95,7 +96,7 @@ pub use local::{LocalSkill, LocalSkills};
 pub use local_past::LocalPast;
 use model::{Clock, Digest, Event, SkillKey, Version, VersionNumber};
 pub use names::Names;
-pub use nearest::{Near, nearest_names, nearest_paths, spellings};
+pub use nearest::{Near, nearest_names, spellings};
 pub use outcome::VersionState;
 pub use policy::{HoldPolicy, Policy, Tiers};
 pub use prepared::Prepared;
@@ -369,19 +370,6 @@ impl Registry {
         }
         Ok(stored)
     }
-}
-
-/// The number at the end of a key, behind the skill's part.
-fn number_of(key: &[u8]) -> Option<VersionNumber> {
-    let number = key.last_chunk::<4>()?;
-    VersionNumber::new(u32::from_be_bytes(*number))
-}
-
-/// The skill and the number of a key that is made of both.
-fn version_key(key: &[u8]) -> Option<(SkillKey, VersionNumber)> {
-    let (skill, _) = key.split_last_chunk::<4>()?;
-    let skill = std::str::from_utf8(skill.strip_suffix(&[0])?).ok()?;
-    Some((SkillKey::from_stored(skill), number_of(key)?))
 }
 
 /// Adds the new head to a batch. The catalog has it when it has the event of the batch.

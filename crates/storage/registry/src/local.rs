@@ -17,18 +17,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdMap;
 
 use super::holds::objection;
 use super::local_past::LocalPast;
-use super::publish::bumped;
-use super::{Bundle, Candidate, Catalog, Error, Head, Hold, Registry, Scan, Summary, scans};
+use super::publish::{bumped, declared};
+use super::{Bundle, Catalog, Error, Head, Hold, Registry, Scan, Summary, scans};
 use executor::Stop;
-use model::{Digest, Principal, SkillId, SkillKey, TrustTier, Version, stated_version};
+use model::{Digest, Principal, SkillId, SkillKey, Version};
 use trust::Report;
 
 /// A skill of a folder, as it is now.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LocalSkill {
     pub(super) version: Arc<Version>,
     pub(super) scan: Scan,
@@ -77,18 +77,14 @@ impl LocalSkill {
     /// Bytes of its files.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.version.files.iter().map(|file| file.size).sum()
+        self.version.size()
     }
 
     /// The same with these contents.
     pub(super) fn with_contents(&self, contents: Vec<(Digest, Bytes)>) -> Self {
         Self {
-            version: Arc::clone(&self.version),
-            scan: self.scan.clone(),
-            hold: self.hold.clone(),
-            passed: self.passed.clone(),
-            head: self.head.clone(),
             contents,
+            ..self.clone()
         }
     }
 
@@ -281,19 +277,7 @@ impl Registry {
         past: &mut LocalPast,
         stop: &Stop,
     ) -> Result<Arc<LocalSkill>, Error> {
-        let candidate = bundle.read();
-        let Candidate {
-            id: Some(id),
-            skill: Some(skill),
-            digest,
-            files,
-            problems,
-        } = candidate
-        else {
-            return Err(Error::Invalid {
-                problems: candidate.problems,
-            });
-        };
+        let (id, skill, digest, files, problems) = bundle.read().accepted()?;
         let id = SkillId::new(SkillId::LOCAL, author, id.slug())?;
         let is_same = |before: &&Arc<LocalSkill>| before.digest() == digest && *before.id() == id;
         if let Some(before) = before.filter(is_same) {
@@ -323,13 +307,8 @@ impl Registry {
             activate: true,
             rejected: None,
         });
-        let stated = skill.version.as_deref().map_or(Ok(None), stated_version);
-        let stated = stated.map_err(|error| Error::Parameter {
-            field: "files",
-            message: format!("the version {error}"),
-        })?;
         let highest = before.map(|before| &before.version.semantic);
-        let semantic = stated.or_else(|| bumped(highest));
+        let semantic = declared(&skill)?.or_else(|| bumped(highest));
         let semantic = semantic.ok_or_else(|| Error::OutOfVersions { id: id.clone() })?;
         let number = match before {
             None => past.first(),
@@ -339,7 +318,7 @@ impl Registry {
         let contents = contents();
         let version = Version {
             number,
-            semantic: semantic.clone(),
+            semantic,
             digest,
             skill,
             files,
@@ -350,26 +329,12 @@ impl Registry {
         };
         let is_offered = hold.is_none();
         let head = Head {
-            id,
-            deleted: false,
-            first_number: number,
-            last_number: number,
-            highest: semantic,
             active: is_offered.then_some(number),
             summary: is_offered.then(|| Summary::new(&version, Some(scan.base()))),
-            withdrawn: OrdSet::new(),
-            held: if is_offered {
-                OrdSet::new()
-            } else {
-                OrdSet::unit(number)
-            },
-            tier: TrustTier::Unverified,
-            inline: Default::default(),
-            bytes: Some(version.files.iter().map(|file| file.size).sum()),
-            blocked: None,
-            local: None,
+            held: hold.iter().map(|_| number).collect(),
+            bytes: Some(version.size()),
             created_at: before.map_or(now, |before| before.head.created_at),
-            updated_at: now,
+            ..Head::new(id, &version)
         };
         let skill = LocalSkill {
             contents,

@@ -58,7 +58,7 @@ impl Registry {
         principal: &Principal,
     ) -> Result<BTreeMap<FilePath, Bytes>, Error> {
         self.inner.policy.names.permit(id, principal)?;
-        admission::reserve(base.files.iter().map(|file| file.size).sum()).await?;
+        admission::reserve(base.size()).await?;
         let (this, of) = (self.clone(), id.clone());
         let number = base.number;
         let merge = move |stop: &Stop| {

@@ -77,6 +77,13 @@ fn alike(asked: &str, name: &str) -> f64 {
     contained.max(normalized_damerau_levenshtein(asked, name))
 }
 
+/// Those that are alike enough, the nearest first; those that are equally near by their names.
+fn ranked<'a, T>(scored: impl Iterator<Item = (f64, &'a str, T)>) -> Vec<(f64, &'a str, T)> {
+    let mut found: Vec<_> = scored.filter(|(alike, ..)| *alike >= MIN_ALIKE).collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    found
+}
+
 /// The names that are nearest to one that is none of them, the nearest first.
 #[must_use]
 pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
@@ -84,15 +91,11 @@ pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> V
     if asked.is_empty() || asked.len() > MAX_NAME {
         return Vec::new();
     }
-    let mut found: Vec<(f64, &str)> = names
-        .filter(|name| name.len() <= MAX_NAME)
-        .map(|name| (alike(&asked, &folded(name)), name))
-        .filter(|(alike, _)| *alike >= MIN_ALIKE)
-        .collect();
-    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let names = names.filter(|name| name.len() <= MAX_NAME);
+    let mut found = ranked(names.map(|name| (alike(&asked, &folded(name)), name, ())));
     found.dedup_by(|a, b| a.1 == b.1);
-    found.truncate(MAX_NAMES);
-    found.into_iter().map(|(_, name)| name).collect()
+    let nearest = found.into_iter().take(MAX_NAMES);
+    nearest.map(|(_, name, ())| name).collect()
 }
 
 fn folded(name: &str) -> String {
@@ -128,16 +131,13 @@ impl Catalog {
         let same = self.names_with_prefix(&first);
         let others = self.names_with_prefix("");
         let others = others.filter(|(name, _)| !name.starts_with(&first));
-        let mut found: Vec<(f64, &str, &Head)> = same
+        let scored = same
             .chain(others)
             .take(MAX_COMPARED_NAMES)
             .filter(|(name, _)| name.len() <= MAX_NAME)
-            .map(|(name, head)| (alike(&asked, &folded(name)), name, &**head))
-            .filter(|(alike, ..)| *alike >= MIN_ALIKE)
-            .collect();
-        found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+            .map(|(name, head)| (alike(&asked, &folded(name)), name, head));
         let mut told: Vec<Near> = Vec::new();
-        for (.., head) in found {
+        for (.., head) in ranked(scored) {
             let name = inert_line(self.short_name(head));
             if told.len() < MAX_NAMES && told.iter().all(|near| near.name != name) {
                 told.push(Near {
@@ -158,20 +158,15 @@ fn about(head: &Head) -> String {
 }
 
 /// The paths of a version that are nearest to one it has not, the nearest first.
-#[must_use]
-pub fn nearest_paths<'a>(asked: &str, paths: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub(super) fn nearest_paths<'a>(asked: &str, paths: impl Iterator<Item = &'a str>) -> Vec<String> {
     let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_lowercase();
     let name = last(asked);
-    let mut found: Vec<(f64, &str)> = paths
-        .map(|path| {
-            let whole = normalized_damerau_levenshtein(&asked.to_lowercase(), &path.to_lowercase());
-            (whole.max(alike(&name, &last(path))), path)
-        })
-        .filter(|(alike, _)| *alike >= MIN_ALIKE)
-        .collect();
-    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    found.truncate(MAX_NAMES);
-    found.into_iter().map(|(_, path)| path.to_owned()).collect()
+    let found = ranked(paths.map(|path| {
+        let whole = normalized_damerau_levenshtein(&asked.to_lowercase(), &path.to_lowercase());
+        (whole.max(alike(&name, &last(path))), path, ())
+    }));
+    let nearest = found.into_iter().take(MAX_NAMES);
+    nearest.map(|(_, path, ())| path.to_owned()).collect()
 }
 
 #[cfg(test)]

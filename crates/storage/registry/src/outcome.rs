@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Described, Head, Hold};
-use model::{Digest, Event, EventKind, Principal, Version, VersionNumber, Yank};
+use super::{Caller, Described, Head, Hold};
+use model::{Digest, Event, EventKind, Principal, SkillId, Version, VersionNumber, Yank};
 use store::Revision;
 
 /// A version with what changes about it, as it was at some moment.
@@ -67,6 +67,21 @@ impl From<&Described> for VersionState {
             hold,
         } = described;
         Self::new(head, version, yank.as_ref(), hold.as_ref())
+    }
+}
+
+/// What happened to a skill as a whole.
+pub(super) fn skill_event(kind: EventKind, id: &SkillId, time: Timestamp, by: &Caller) -> Event {
+    Event {
+        kind,
+        skill_id: id.clone(),
+        version: None,
+        semantic_version: None,
+        digest: None,
+        active: None,
+        held: false,
+        time,
+        actor: by.principal.clone(),
     }
 }
 

@@ -1,21 +1,21 @@
 //! Publishing: from files to a version.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::head::SemanticEntry;
 use super::holds::{HOLDS, Hold, objection};
+use super::outcome::skill_event;
 use super::scans::{self, SCANS, Scan};
 use super::{
     Bundle, Caller, Candidate, DIGESTS, Error, Head, Plan, Prepared, Registry, SEMANTICS, Summary,
-    VERSIONS, VersionState, put_head, storage,
+    VERSIONS, VersionState, put_head,
 };
 use executor::{Kind, Stop};
 use model::{
-    Digest, Event, EventKind, Failure, FilePath, MAX_VERSION_PART, Principal, Problem, SkillId,
-    SkillKey, TrustTier, Version, VersionNumber, stated_version,
+    Digest, Event, EventKind, Failure, FilePath, MAX_VERSION_PART, Principal, Problem, Skill,
+    SkillId, SkillKey, Version, VersionNumber, stated_version,
 };
 use store::{Batch, Content, Expect};
 use trust::Verdict;
@@ -74,6 +74,15 @@ pub(super) fn bumped(highest: Option<&semver::Version>) -> Option<semver::Versio
     raised(major).map(|major| semver::Version::new(major, 0, 0))
 }
 
+/// The semantic version that a SKILL.md states.
+pub(super) fn declared(skill: &Skill) -> Result<Option<semver::Version>, Error> {
+    let stated = skill.version.as_deref().map_or(Ok(None), stated_version);
+    stated.map_err(|error| Error::Parameter {
+        field: "files",
+        message: format!("the version {error}"),
+    })
+}
+
 /// The head of a skill once it has a new version. A skill that was deleted begins anew,
 /// above the semantic versions that it had.
 fn next_head(
@@ -82,37 +91,16 @@ fn next_head(
     version: &Version,
     summary: Option<Summary>,
 ) -> Head {
-    let now = version.created_at;
     let highest_before = before.as_ref().map(|head| head.highest.clone());
     // What was deleted leaves its numbers and its highest version behind, so that neither
     // comes to mean other bytes.
     let live = before.filter(|head| !head.deleted);
-    let mut head = live.unwrap_or_else(|| Head {
-        id: id.clone(),
-        deleted: false,
-        first_number: version.number,
-        last_number: version.number,
-        highest: version.semantic.clone(),
-        active: None,
-        summary: None,
-        withdrawn: imbl::OrdSet::new(),
-        held: imbl::OrdSet::new(),
-        tier: TrustTier::Unverified,
-        inline: BTreeMap::new(),
-        bytes: Some(0),
-        blocked: None,
-        local: None,
-        created_at: now,
-        updated_at: now,
-    });
+    let mut head = live.unwrap_or_else(|| Head::new(id.clone(), version));
     head.last_number = version.number;
-    head.bytes = head.bytes.map(|bytes| bytes + storage::size_of(version));
-    let highest = highest_before
-        .into_iter()
-        .chain([version.semantic.clone()])
-        .max();
-    head.highest = highest.unwrap_or(head.highest);
-    head.updated_at = now;
+    head.bytes = head.bytes.map(|bytes| bytes + version.size());
+    let semantic = version.semantic.clone();
+    head.highest = highest_before.map_or(semantic.clone(), |highest| highest.max(semantic));
+    head.updated_at = version.created_at;
     if summary.is_some() {
         head.active = Some(version.number);
         head.summary = summary;
@@ -178,19 +166,7 @@ impl Registry {
         let store = self.inner.store.clone();
         let (others, now) = (self.others(), self.inner.clock.now());
         let prepare = move |stop: &Stop| {
-            let candidate = bundle.read();
-            let Candidate {
-                id: Some(id),
-                skill: Some(skill),
-                digest,
-                files,
-                problems,
-            } = candidate
-            else {
-                return Err(Error::Invalid {
-                    problems: candidate.problems,
-                });
-            };
+            let (id, skill, digest, files, problems) = bundle.read().accepted()?;
             stop.check()?;
             // Bytes that a version has were scanned with it. What newer rules say of them is
             // for `rescan`, behind the requests.
@@ -262,11 +238,7 @@ impl Registry {
         let names = &self.inner.policy.names;
         names.permit_version(&id, &skill, &caller.principal)?;
         let key = id.key();
-        let stated = skill.version.as_deref().map_or(Ok(None), stated_version);
-        let declared = stated.map_err(|error| Error::Parameter {
-            field: "files",
-            message: format!("the version {error}"),
-        })?;
+        let declared = declared(&skill)?;
         let mut claims = false;
         // It only saves starting over. That nobody wrote between is what the batch expects of
         // the head, so a second writer elsewhere would do no harm.
@@ -331,15 +303,12 @@ impl Registry {
                 batch.put(&HOLDS, &at, hold);
             }
             let event = Event {
-                kind: EventKind::Published,
-                skill_id: head.id.clone(),
                 version: Some(number),
                 semantic_version: Some(version.semantic.clone()),
                 digest: Some(digest),
                 active: head.active,
                 held: hold.is_some(),
-                time: version.created_at,
-                actor: caller.principal.clone(),
+                ..skill_event(EventKind::Published, &head.id, version.created_at, caller)
             };
             let published = Published {
                 id: head.id.clone(),

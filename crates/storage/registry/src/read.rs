@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::scans::SCANS;
-use super::{Error, Head, Registry, SEMANTICS, Summary, VERSIONS, nearest_paths};
+use super::{Error, Head, Registry, SEMANTICS, Summary, VERSIONS};
 use executor::Kind;
 use model::{FileEntry, SkillId, Version, VersionNumber, VersionSelector};
 use store::StoreError;
@@ -47,11 +47,7 @@ impl Registry {
         head: &Head,
         selector: &VersionSelector,
     ) -> Result<VersionNumber, Error> {
-        let not_found = || Error::VersionNotFound {
-            id: head.id.clone(),
-            version: selector.clone(),
-            there: there(head),
-        };
+        let not_found = || Error::no_version(head, selector.clone());
         let number = match selector {
             VersionSelector::Active => head.active.unwrap_or(head.last_number),
             VersionSelector::Number(number) => *number,
@@ -90,11 +86,7 @@ impl Registry {
         head: &Head,
         number: VersionNumber,
     ) -> Result<Arc<Version>, Error> {
-        let not_found = || Error::VersionNotFound {
-            id: head.id.clone(),
-            version: number.into(),
-            there: there(head),
-        };
+        let not_found = || Error::no_version(head, number.into());
         // A version that was deleted may still be in the cache.
         if !(head.first_number..=head.last_number).contains(&number) {
             return Err(not_found());
@@ -108,12 +100,8 @@ impl Registry {
         if let Some(version) = self.inner.versions.get(&key) {
             return Ok(version);
         }
-        let version = self
-            .inner
-            .store
-            .get(&VERSIONS, &key)?
-            .ok_or_else(not_found)?;
-        let version = Arc::new(version.value);
+        let stored = self.inner.store.get(&VERSIONS, &key)?;
+        let version = Arc::new(stored.ok_or_else(not_found)?.value);
         self.inner.versions.insert(key, Arc::clone(&version));
         Ok(version)
     }
@@ -163,16 +151,9 @@ impl Registry {
         version: &Version,
         path: &str,
     ) -> Result<bytes::Bytes, Error> {
-        let entry = version.file(path).ok_or_else(|| {
-            let paths = version.files.iter().map(|file| file.path.as_str());
-            Error::FileNotFound {
-                id: id.clone(),
-                version: version.number,
-                path: path.to_owned(),
-                near: nearest_paths(path, paths),
-            }
-        })?;
-        let (this, entry) = (self.clone(), entry.clone());
+        let entry = version.file(path).cloned();
+        let entry = entry.ok_or_else(|| Error::no_file(id, version, path))?;
+        let this = self.clone();
         // Before it is read: a caller that has no room for the answer costs no work.
         admission::reserve(entry.size).await?;
         let read = move |_: &_| this.content(&entry);
@@ -194,17 +175,4 @@ impl Registry {
         }
         error
     }
-}
-
-/// The versions of a skill in a few words.
-fn there(head: &Head) -> String {
-    let (first, last) = (head.first_number, head.last_number);
-    let highest = &head.highest;
-    if first == last {
-        return format!("version {last} alone, {highest}");
-    }
-    let active = head.active.map_or_else(String::new, |active| {
-        format!(", of which {active} is active")
-    });
-    format!("versions {first} to {last}{active}; the highest is {highest}")
 }

@@ -6,7 +6,6 @@
 //! it is no event, and whoever reads before it is written finds the same.
 
 use super::head::{required_by, warnings};
-use super::storage::size_of;
 use super::{Error, HEADS, Head, Registry, VERSIONS};
 use model::{SkillKey, Version, VersionNumber};
 use store::{Batch, CommitError, Store, prefix};
@@ -43,9 +42,7 @@ pub(super) fn renew_from(store: &Store, head: &mut Head) -> bool {
     let counts = head.bytes.is_none() && !head.deleted;
     if counts {
         let versions = store.scan(&VERSIONS, &prefix(&head.id.key()));
-        let sizes = versions
-            .flatten()
-            .map(|(_, version)| size_of(&version.value));
+        let sizes = versions.flatten().map(|(_, version)| version.value.size());
         head.bytes = Some(sizes.sum());
     }
     is_renewed || counts

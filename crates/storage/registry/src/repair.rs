@@ -8,7 +8,7 @@ use super::head::SemanticEntry;
 use super::scans::SCANS;
 use super::yanks::YANKS;
 use super::{DIGESTS, Error, HEADS, Head, Registry, SEMANTICS, Summary, VERSIONS, put_head};
-use model::{Digest, SkillId, SkillKey, TrustTier, Version, VersionNumber};
+use model::{Digest, SkillId, SkillKey, Version, VersionNumber};
 use store::{Batch, prefix};
 
 /// Lost versions of one skill that are named one by one.
@@ -47,11 +47,7 @@ struct VersionSummary {
 
 impl VersionSummary {
     fn summary(&self, version: Option<&Version>) -> Option<Summary> {
-        let version = version?;
-        Some(Summary::new(
-            version,
-            self.quality.get(&version.number).copied(),
-        ))
+        version.map(|of| Summary::new(of, self.quality.get(&of.number).copied()))
     }
 }
 
@@ -235,22 +231,14 @@ fn head_of(
             "what was known of '{id}' beside its versions; {now}"
         ));
         return Some(Head {
-            id: id.clone(),
-            deleted: false,
             first_number: *first,
             last_number: known.last().copied().unwrap_or(last.number),
             highest: kept.highest.clone().unwrap_or(last.semantic.clone()),
             active,
             summary: kept.summary(kept.newest.as_ref()),
-            withdrawn: imbl::OrdSet::new(),
-            held: imbl::OrdSet::new(),
-            tier: TrustTier::Unverified,
-            inline: BTreeMap::new(),
             bytes: None,
-            blocked: None,
-            local: None,
             created_at: kept.created_at.unwrap_or(last.created_at),
-            updated_at: last.created_at,
+            ..Head::new(id.clone(), last)
         });
     };
     if head.deleted {

@@ -3,8 +3,9 @@
 use serde::Deserialize;
 
 use super::holds::{HOLDS, Hold, objection};
+use super::numbers::{VERSION_KEYS, number_of};
 use super::scans::{SCANS, Scan};
-use super::{Caller, Error, HEADS, HoldPolicy, Plan, Registry, number_of};
+use super::{Caller, Error, HEADS, HoldPolicy, Plan, Registry};
 use executor::{Kind, Stop};
 use model::{EventKind, Principal, SkillId, SkillKey, VersionNumber};
 use store::{Batch, Table, TableId, prefix};
@@ -24,8 +25,6 @@ struct RulesOf {
 }
 
 const RULES: Table<(SkillKey, VersionNumber), Rules> = Table::new(TableId::Scans);
-const NUMBERS: Table<(SkillKey, VersionNumber), serde::de::IgnoredAny> =
-    Table::new(TableId::Versions);
 
 /// What scanning anew came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,7 +78,7 @@ impl Registry {
             stop.check()?;
             let prefix = prefix(&id.key());
             let mut scanned = store.scan(&RULES, &prefix).peekable();
-            for entry in store.scan(&NUMBERS, &prefix) {
+            for entry in store.scan(&VERSION_KEYS, &prefix) {
                 let Some(number) = number_of(&entry?.0) else {
                     continue;
                 };
@@ -155,10 +154,8 @@ impl Registry {
                 head.held.insert(number);
                 if is_active {
                     head.active = self.stored_available(&mut head)?;
-                    head.summary = match head.active {
-                        Some(next) => Some(self.summary_of(&head, next)?),
-                        None => None,
-                    };
+                    let next = head.active.map(|next| self.summary_of(&head, next));
+                    head.summary = next.transpose()?;
                 }
                 let (mut edit, event) =
                     self.edit(revision, head, EventKind::Held, &version, &system);

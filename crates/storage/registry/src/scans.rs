@@ -23,7 +23,7 @@ use executor::{Kind, Stop};
 use model::{
     FilePath, Skill, SkillId, SkillKey, TrustTier, Version, VersionNumber, VersionSelector,
 };
-use store::{Batch, Newer, Store, StoreError, Stored, Table, TableId, prefix};
+use store::{Newer, Stored, Table, TableId};
 
 // Not in the version, which never changes: newer rules find other things in the same bytes.
 pub(super) const SCANS: Table<(SkillKey, VersionNumber), Scan> = Table::new(TableId::Scans);
@@ -170,18 +170,6 @@ pub(super) fn scan(
     })
 }
 
-/// Removes what was found in the versions of a skill.
-pub(super) fn forget(store: &Store, batch: &mut Batch, key: &SkillKey) -> Result<(), StoreError> {
-    const NUMBERS: Table<(SkillKey, VersionNumber), serde::de::IgnoredAny> =
-        Table::new(TableId::Scans);
-    for entry in store.scan(&NUMBERS, &prefix(key)) {
-        if let Some(number) = super::number_of(&entry?.0) {
-            batch.delete(&SCANS, &(key.clone(), number));
-        }
-    }
-    Ok(())
-}
-
 impl Registry {
     /// The skills that a scan looks at beside its own.
     pub(super) fn others(&self) -> OtherSkills {
@@ -271,13 +259,8 @@ impl Registry {
         let bundle = self.bundle(upload)?;
         let (others, now) = (self.others(), self.inner.clock.now());
         let read = move |stop: &Stop| {
-            let candidate = bundle.read();
-            match (candidate.id, candidate.skill) {
-                (Some(id), Some(skill)) => scan(&id, &skill, &bundle.files, &others, now, stop),
-                _ => Err(Error::Invalid {
-                    problems: candidate.problems,
-                }),
-            }
+            let (id, skill, ..) = bundle.read().accepted()?;
+            scan(&id, &skill, &bundle.files, &others, now, stop)
         };
         self.executor().run_fallible(Kind::Publish, read).await
     }

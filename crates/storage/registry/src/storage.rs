@@ -48,11 +48,6 @@ pub struct Holding {
     pub bytes: u64,
 }
 
-/// Bytes of the files of a version.
-pub(super) fn size_of(version: &Version) -> u64 {
-    version.files.iter().map(|file| file.size).sum()
-}
-
 impl Catalog {
     /// What a namespace holds.
     #[must_use]
@@ -101,7 +96,7 @@ impl Registry {
         }
         let holding = self.inner.catalog.load().holding(id.namespace());
         let skills = holding.skills + u64::from(is_new);
-        let bytes = holding.bytes + size_of(version);
+        let bytes = holding.bytes + version.size();
         let full = |what, limit| Error::NamespaceFull {
             id: id.clone(),
             what,

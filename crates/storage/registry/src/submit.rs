@@ -52,43 +52,21 @@ impl Submission {
     /// What a version becomes where its publisher says nothing of it.
     pub const ACTIVATE: bool = true;
 
-    /// Who publishes: `request` tells requests of the same name apart.
-    fn caller(
-        principal: Principal,
-        key: &str,
-        dry_run: bool,
-        request: impl FnOnce() -> Digest,
-    ) -> Caller {
-        if dry_run {
+    /// Who publishes these files, and under which name.
+    fn caller(&self, files: Digest) -> Caller {
+        let principal = self.principal.clone();
+        if self.dry_run {
             Caller::dry_run(principal)
         } else {
-            Caller::named(principal, key, request)
+            Caller::named(principal, &self.idempotency_key, || self.request(files))
         }
     }
 
-    /// It says nothing of a skill.
-    fn is_empty(&self) -> bool {
-        self.upload.files.is_empty() && self.draft == Draft::default()
-    }
-}
-
-/// What tells one request to publish from another, beside what is published.
-struct Request<'a> {
-    skill: &'a str,
-    folder: &'a str,
-    change_summary: &'a str,
-    activate: bool,
-}
-
-impl Request<'_> {
-    /// The files stand for themselves by their digest; the rest is as it was sent.
-    fn digest(&self, files: Digest) -> Digest {
-        let Self {
-            skill,
-            folder,
-            change_summary,
-            activate,
-        } = self;
+    /// Tells requests of the same name apart. The files stand for themselves by their digest;
+    /// the rest is as it was sent.
+    fn request(&self, files: Digest) -> Digest {
+        let Upload { skill, folder, .. } = &self.upload;
+        let (change_summary, activate) = (&self.change_summary, self.activate);
         let mut request = format!("PublishSkill\0{skill}\0{files}\0{change_summary}\0{activate}");
         // Requests that name none are those of before there were any.
         if !folder.is_empty() {
@@ -96,6 +74,11 @@ impl Request<'_> {
             request.push_str(folder);
         }
         Digest::of(request.as_bytes())
+    }
+
+    /// It says nothing of a skill.
+    fn is_empty(&self) -> bool {
+        self.upload.files.is_empty() && self.draft == Draft::default()
     }
 }
 
@@ -227,7 +210,7 @@ impl Registry {
     ///
     /// # Errors
     /// It makes no skill, or the words for the skill lead nowhere.
-    pub async fn read(&self, kind: Kind, submission: Submission) -> Result<Submitted, Error> {
+    pub async fn read(&self, kind: Kind, mut submission: Submission) -> Result<Submitted, Error> {
         if !is_whole(&submission.upload.files)
             && !submission.is_empty()
             && let Ok(Some(id)) = self.id_of(&submission.upload.skill)
@@ -235,50 +218,32 @@ impl Registry {
         {
             return self.read_part(kind, id, submission).await;
         }
-        let folder = submission.upload.folder.clone();
-        let Submission {
-            upload,
-            draft,
-            change_summary,
-            activate,
-            principal,
-            idempotency_key,
-            dry_run,
-        } = submission;
+        let files = std::mem::take(&mut submission.upload.files);
         let bundle = Bundle {
             id: None,
-            files: contents(upload.files, &draft)?,
-            folder: upload.folder,
-            strict: upload.strict,
+            files: contents(files, &submission.draft)?,
+            folder: submission.upload.folder.clone(),
+            strict: submission.upload.strict,
         };
-        let request = Request {
-            skill: &upload.skill,
-            folder: &folder,
-            change_summary: &change_summary,
-            activate,
-        };
-        let caller = |digest| {
-            let request = || request.digest(digest);
-            Submission::caller(principal.clone(), &idempotency_key, dry_run, request)
-        };
-        let id = match self.id_of(&upload.skill) {
+        let has_name = !submission.idempotency_key.is_empty() && !submission.dry_run;
+        let id = match self.id_of(&submission.upload.skill) {
             Ok(id) => id,
             // The words lead nowhere, but they may have when this was sent the first time: its
             // answer is looked for before it is refused.
-            Err(refused) if idempotency_key.is_empty() || dry_run => return Err(refused),
+            Err(refused) if !has_name => return Err(refused),
             Err(refused) => {
-                let digest = self.validate(bundle, &principal).await?.digest;
-                let answer = self.answered(&caller(digest))?.ok_or(refused)?;
+                let digest = self.validate(bundle, &submission.principal).await?.digest;
+                let answer = self.answered(&submission.caller(digest))?;
+                let answer = answer.ok_or(refused)?;
                 return Ok(Submitted(Step::Answered(Box::new(answer))));
             }
         };
         let prepared = self.prepare_as(kind, Bundle { id, ..bundle }).await?;
-        let caller = caller(prepared.digest());
         Ok(Submitted(Step::Publish {
+            caller: submission.caller(prepared.digest()),
             prepared: Box::new(prepared),
-            change_summary,
-            activate,
-            caller,
+            change_summary: submission.change_summary,
+            activate: submission.activate,
             part: None,
         }))
     }
@@ -288,34 +253,17 @@ impl Registry {
         &self,
         kind: Kind,
         id: SkillId,
-        submission: Submission,
+        mut submission: Submission,
     ) -> Result<Submitted, Error> {
         // Kept as it was sent, since merging with another version begins from there.
         let again = Box::new(submission.clone());
-        let Submission {
-            upload,
-            draft,
-            change_summary,
-            activate,
-            principal,
-            idempotency_key,
-            dry_run,
-        } = submission;
         let part = Part {
-            files: files(upload.files)?,
-            draft,
+            files: files(std::mem::take(&mut submission.upload.files))?,
+            draft: std::mem::take(&mut submission.draft),
         };
         // What was sent, as of a skill that is not there yet: the first of two such calls
         // may have made it.
-        let digest = part.digest();
-        let request = Request {
-            skill: &upload.skill,
-            folder: &upload.folder,
-            change_summary: &change_summary,
-            activate,
-        };
-        let request = || request.digest(digest);
-        let caller = Submission::caller(principal, &idempotency_key, dry_run, request);
+        let caller = submission.caller(part.digest());
         if let Some(answer) = self.answered(&caller)? {
             return Ok(Submitted(Step::Answered(Box::new(answer))));
         }
@@ -325,8 +273,8 @@ impl Registry {
         let bundle = Bundle {
             files: files.await?,
             id: Some(id),
-            folder: upload.folder,
-            strict: upload.strict,
+            folder: submission.upload.folder,
+            strict: submission.upload.strict,
         };
         let mut prepared = self.prepare_as(kind, bundle).await?;
         // Publishing asks whether this version is still the active one, and the part is merged
@@ -334,8 +282,8 @@ impl Registry {
         prepared.merged_with = Some(number);
         Ok(Submitted(Step::Publish {
             prepared: Box::new(prepared),
-            change_summary,
-            activate,
+            change_summary: submission.change_summary,
+            activate: submission.activate,
             caller,
             part: Some(again),
         }))
@@ -361,7 +309,7 @@ impl Registry {
     pub async fn submit(&self, submitted: Submitted) -> Result<(Published, Vec<Problem>), Error> {
         let mut step = submitted.0;
         for _ in 0..ATTEMPTS {
-            let (prepared, change_summary, activate, caller, part) = match step {
+            match step {
                 Step::Answered(published) => {
                     // They are part of the version, which never changes; one that was
                     // deleted since has none any more.
@@ -374,17 +322,18 @@ impl Registry {
                     activate,
                     caller,
                     part,
-                } => (prepared, change_summary, activate, caller, part),
-            };
-            // Nothing is read once it is written: a disk that fails then would make a
-            // failure of what was done.
-            let problems = prepared.problems().to_vec();
-            let published = self.publish(*prepared, &change_summary, activate, &caller);
-            match (published.await, part) {
-                (Err(Error::Contention), Some(part)) => {
-                    step = self.read(Kind::Publish, *part).await?.0;
+                } => {
+                    // Nothing is read once it is written: a disk that fails then would make a
+                    // failure of what was done.
+                    let problems = prepared.problems().to_vec();
+                    let published = self.publish(*prepared, &change_summary, activate, &caller);
+                    step = match (published.await, part) {
+                        (Err(Error::Contention), Some(part)) => {
+                            self.read(Kind::Publish, *part).await?.0
+                        }
+                        (published, _) => return Ok((published?, problems)),
+                    };
                 }
-                (published, _) => return Ok((published?, problems)),
             }
         }
         Err(Error::Contention)

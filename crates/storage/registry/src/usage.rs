@@ -150,11 +150,6 @@ impl Usage {
     }
 }
 
-/// Removes the counts of a skill.
-pub(super) fn forget(batch: &mut Batch, key: &SkillKey) {
-    batch.delete(&USAGE, key);
-}
-
 impl Registry {
     /// Counts a use of a version; of one in a folder nothing is kept. Does not wait and does
     /// not fail.

@@ -3,16 +3,12 @@
 use std::collections::HashSet;
 use std::fs::File;
 
-use serde::de::IgnoredAny;
-
+use super::numbers::VERSION_KEYS;
 use super::repair::id_of;
 use super::{DIGESTS, Error, Head, Registry, SEMANTICS, VERSIONS};
 use executor::Stop;
 use model::{Digest, SkillKey, VersionNumber};
-use store::{Backup, Compacted, Compaction, StoreError, Table, TableId, prefix};
-
-/// The versions, of which nothing but their keys is wanted.
-const NUMBERS: Table<(SkillKey, VersionNumber), IgnoredAny> = Table::new(TableId::Versions);
+use store::{Backup, Compacted, Compaction, StoreError, prefix};
 
 /// What checking the registry found.
 #[derive(Debug, Clone, Default)]
@@ -148,16 +144,12 @@ impl Registry {
             if version.number > head.last_number {
                 damage.push(format!("{name} is above the highest number given"));
             }
-            let number = store
-                .get(&DIGESTS, &(key.clone(), version.digest))?
-                .map(|stored| stored.value);
-            if number != Some(version.number) {
+            let number = store.get(&DIGESTS, &(key.clone(), version.digest))?;
+            if number.is_none_or(|number| number.value != version.number) {
                 damage.push(format!("{name} is not found by its digest"));
             }
-            let number = store
-                .get(&SEMANTICS, &(key.clone(), version.semantic.to_string()))?
-                .map(|stored| stored.value.number);
-            if number != Some(version.number) {
+            let entry = store.get(&SEMANTICS, &(key.clone(), version.semantic.to_string()))?;
+            if entry.is_none_or(|entry| entry.value.number != version.number) {
                 damage.push(format!("{name} is not found by its semantic version"));
             }
         }
@@ -176,7 +168,7 @@ impl Registry {
         audit: &mut Audit,
     ) -> Result<(), Error> {
         let mut last = None;
-        for entry in self.inner.store.scan(&NUMBERS, b"") {
+        for entry in self.inner.store.scan(&VERSION_KEYS, b"") {
             stop.check()?;
             let (key, _) = entry?;
             let Some(id) = id_of(&key).filter(|id| last.as_ref() != Some(id)) else {

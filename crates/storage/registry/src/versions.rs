@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::outcome::skill_event;
 use super::yanks::YANKS;
 use super::{
     Caller, Error, Head, Hold, Plan, Registry, SEMANTICS, VERSIONS, VersionState, put_head,
@@ -165,13 +166,9 @@ impl Registry {
         let below = match token {
             "" => None,
             token => {
-                let place = open_token(PAGE, key.as_str(), token).ok_or(Error::PageToken)?;
-                let number = place
-                    .parse()
-                    .ok()
-                    .and_then(VersionNumber::new)
-                    .ok_or(Error::PageToken)?;
-                Some((key.clone(), number))
+                let place = open_token(PAGE, key.as_str(), token);
+                let number = place.and_then(|place| VersionNumber::new(place.parse().ok()?));
+                Some((key.clone(), number.ok_or(Error::PageToken)?))
             }
         };
         if let Some(local) = &head.local {
@@ -232,9 +229,9 @@ impl Registry {
             };
             releases.push(Release {
                 semantic,
-                number: entry.value.number,
+                number,
                 digest: entry.value.digest,
-                is_yanked: head.is_withdrawn(entry.value.number),
+                is_yanked: head.is_withdrawn(number),
             });
         }
         releases.sort_by(|a, b| (&a.semantic, a.number).cmp(&(&b.semantic, b.number)));
@@ -423,15 +420,12 @@ impl Registry {
         caller: &Caller,
     ) -> (Batch, Event) {
         let event = Event {
-            kind,
-            skill_id: head.id.clone(),
             version: Some(version.number),
             semantic_version: Some(version.semantic.clone()),
             digest: Some(version.digest),
             active: head.active,
             held: matches!(kind, EventKind::Held | EventKind::Rejected),
-            time: self.inner.clock.now(),
-            actor: caller.principal.clone(),
+            ..skill_event(kind, &head.id, self.inner.clock.now(), caller)
         };
         let mut batch = Batch::new();
         put_head(&mut batch, Some(revision), head);

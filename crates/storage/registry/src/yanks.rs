@@ -3,30 +3,12 @@
 //! Each has a record of its own, so that withdrawing one version costs the same however
 //! many were withdrawn before. Which versions are withdrawn is in memory, with the head.
 
-use std::collections::HashMap;
-
-use imbl::OrdSet;
-use serde::de::IgnoredAny;
-
-use super::{Error, Head, Registry, number_of, version_key};
+use super::{Error, Head, Registry};
 use model::{SkillKey, VersionNumber, Yank};
-use store::{Batch, Store, StoreError, Table, TableId, prefix};
+use store::{Batch, Table, TableId};
 
 // Beside the head, which every write of the skill writes anew.
 pub(super) const YANKS: Table<(SkillKey, VersionNumber), Yank> = Table::new(TableId::Yanks);
-/// The same by their keys.
-const NUMBERS: Table<(SkillKey, VersionNumber), IgnoredAny> = Table::new(TableId::Yanks);
-
-/// The versions that were withdrawn, by skill.
-pub(super) fn all(store: &Store) -> Result<HashMap<SkillKey, OrdSet<VersionNumber>>, StoreError> {
-    let mut found: HashMap<_, OrdSet<_>> = HashMap::new();
-    for entry in store.scan(&NUMBERS, b"") {
-        if let Some((skill, number)) = version_key(&entry?.0) {
-            found.entry(skill).or_default().insert(number);
-        }
-    }
-    Ok(found)
-}
 
 /// Moves the withdrawals that a head holds to records of their own.
 pub(super) fn move_out(batch: &mut Batch, head: &mut Head) {
@@ -34,16 +16,6 @@ pub(super) fn move_out(batch: &mut Batch, head: &mut Head) {
     for (number, yank) in std::mem::take(&mut head.inline) {
         batch.put(&YANKS, &(key.clone(), number), &yank);
     }
-}
-
-/// Removes the withdrawals of a skill.
-pub(super) fn forget(store: &Store, batch: &mut Batch, key: &SkillKey) -> Result<(), StoreError> {
-    for entry in store.scan(&NUMBERS, &prefix(key)) {
-        if let Some(number) = number_of(&entry?.0) {
-            batch.delete(&YANKS, &(key.clone(), number));
-        }
-    }
-    Ok(())
 }
 
 impl Registry {
