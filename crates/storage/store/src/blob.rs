@@ -64,6 +64,7 @@ fn key(digest: &Digest, chunk: u16) -> Vec<u8> {
 
 /// The keys of the records of a content.
 pub(super) fn keys(digest: &Digest) -> Range<Vec<u8>> {
+    // One byte longer than the highest key, as the range excludes its end.
     key(digest, 0)..[&*key(digest, u16::MAX), &[0]].concat()
 }
 
@@ -125,6 +126,7 @@ pub(super) fn read_by(
         .ok_or_else(|| damaged("its header is cut short"))?;
     let [encoding, c0, c1, size @ ..] = header;
     let (count, size) = (u16::from_be_bytes([c0, c1]), u64::from_be_bytes(size));
+    // Before the size is believed: the decompressor allocates as much.
     if size > MAX_SKILL_BYTES {
         return Err(damaged("it is larger than any content"));
     }
@@ -150,8 +152,8 @@ pub(super) fn read_by(
     Ok(Some(content.into()))
 }
 
-/// What was packed, of so many bytes at most. A thread keeps what it unpacks with: to
-/// make it takes as long as to unpack what most contents are.
+/// Unpacks a content of `size` bytes at most. Each thread reuses its decompressor: to make one
+/// takes as long as to unpack most contents.
 fn unpack(packed: &[u8], size: usize) -> std::io::Result<Vec<u8>> {
     thread_local! {
         static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> =

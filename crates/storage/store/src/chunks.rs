@@ -20,7 +20,7 @@ pub(super) const CHUNK_BYTES: usize = 32 * 1024;
 const MAX_PAYLOAD: usize = CHUNK_BYTES + 64;
 /// Bytes of a key at most: an index node of sled holds some 260 of them.
 pub(super) const MAX_KEY: usize = 2 * 1024;
-/// How often a record that is overwritten meanwhile is read again.
+/// Maximum number of reads of a record that is overwritten meanwhile.
 // A record and its chunks are read one by one, and a write may come between: then they are of
 // two revisions.
 const ATTEMPTS: usize = 16;

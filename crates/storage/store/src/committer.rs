@@ -29,15 +29,15 @@ use super::{CommitError, LogPosition, Mode, Options, Pinned, Revision, free_byte
 /// Pauses between attempts to write again: the first and the longest.
 const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
-/// How soon a refusal is given, and a stop is seen, meanwhile.
+/// The interval at which requests are refused, and a stop is noticed, between two attempts.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Bounds of what waits for the committer.
+/// Bounds of the committer's queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Batches that wait at once; further callers wait to hand theirs over.
+    /// Batches that wait at the same time; further callers wait to hand theirs over.
     pub waiting: usize,
-    /// Bytes that wait at once.
+    /// Bytes that wait at the same time.
     pub waiting_bytes: usize,
     /// Batches in a group.
     pub group: usize,
@@ -71,8 +71,7 @@ struct Write {
     bytes: tokio::sync::OwnedSemaphorePermit,
 }
 
-/// What is done between two groups. An error means that the engine can no longer be
-/// trusted.
+/// Work that runs between two groups. An error means that the engine can no longer be trusted.
 pub(super) type Between = Box<dyn FnOnce(&Committer) -> Result<(), Failed> + Send>;
 
 #[expect(
@@ -84,7 +83,7 @@ enum Request {
     Between(Between),
 }
 
-/// Where callers hand their batches over.
+/// The queue of the committer.
 #[derive(Debug)]
 pub(super) struct Handle {
     requests: Mutex<Option<mpsc::Sender<Request>>>,
@@ -97,14 +96,16 @@ pub(super) struct Handle {
 impl Handle {
     pub(super) async fn commit(&self, batch: Batch) -> Result<Revision, CommitError> {
         batch.check_size(self.max_bytes)?;
-        // Whoever writes while the disk refuses is told at once, and does not wait for a group
-        // that cannot be written.
+        // A caller that writes while the disk refuses gets its error at once, and does not wait
+        // for a group that cannot be written.
         if let Mode::ReadOnly { reason } = &*self.mode.borrow() {
             return Err(CommitError::ReadOnly(reason.clone()));
         }
         let sender = self.sender().ok_or(CommitError::Closed)?;
-        // Its bytes are acquired before the batch is handed over: so what waits for the thread
-        // is bounded, however many callers there are.
+        // Its bytes are acquired before the batch is queued: so the queue is bounded, however
+        // many callers there are.
+        // `check_size` compared with the same bound: a batch that wanted more permits than there
+        // are would wait for ever.
         let units = u32::try_from(batch.bytes.div_ceil(BYTES_PER_PERMIT)).unwrap_or(u32::MAX);
         let bytes = self
             .bytes
@@ -121,12 +122,14 @@ impl Handle {
             }))
             .await
             .map_err(|_| CommitError::Closed)?;
+        // The thread ends with the last sender: a caller that waits for its answer must not keep
+        // it alive.
         drop(sender);
         answered.await.map_err(|_| CommitError::Closed)?
     }
 
-    /// Has something done after all that waits now, while nothing is written. Blocks until
-    /// its turn can be taken. It is dropped where the store is closed, or takes no writes.
+    /// Queues work that runs after all that waits now, while nothing is written. Blocks while
+    /// the queue is full. The work is dropped where the store is closed, or takes no writes.
     pub(super) fn between(&self, between: Between) {
         if let Some(sender) = self.sender() {
             let _closed = sender.blocking_send(Request::Between(between));
@@ -146,6 +149,7 @@ impl Handle {
     pub(super) async fn close(&self) {
         if let Some(thread) = self.stop() {
             // A panic in the thread was answered to its callers already.
+            // On a thread of its own: the last group may wait for a slow disk.
             let _joined = tokio::task::spawn_blocking(move || thread.join()).await;
         }
     }
@@ -159,7 +163,7 @@ impl Drop for Handle {
     }
 }
 
-/// What the thread owns.
+/// The state of the thread.
 pub(super) struct Committer {
     pub(super) view: Arc<View>,
     pub(super) high_water_mark: HighWaterMark,
@@ -247,7 +251,7 @@ impl Committer {
             let mut waited = Duration::ZERO;
             loop {
                 match waiting.try_recv() {
-                    // Who asked for it sees that it is dropped.
+                    // Its sender notices that it was dropped: the channel of its answer closes.
                     Ok(Request::Between(_)) => {}
                     Ok(Request::Write(request)) => {
                         let refusal = CommitError::ReadOnly(reason.clone());
@@ -256,6 +260,7 @@ impl Committer {
                     Err(TryRecvError::Disconnected) => return false,
                     Err(TryRecvError::Empty) if waited >= pause => break,
                     Err(TryRecvError::Empty) => {
+                        // Polled: the channel has no blocking receive with a timeout.
                         std::thread::sleep(STOP_CHECK_INTERVAL);
                         waited += STOP_CHECK_INTERVAL;
                     }
@@ -323,7 +328,7 @@ impl Committer {
                     Ok(())
                 }
                 Err(failed) => {
-                    // Before the answers: whoever hears of the failure finds the store
+                    // Before the answers: a caller that gets the failure finds the store
                     // read-only, and can wait until it is not.
                     self.mode.send_replace(Mode::ReadOnly {
                         reason: failed.reason.clone(),
@@ -336,14 +341,15 @@ impl Committer {
                 }
             }
         };
-        // Who lost against a batch of this group reads again, and is to see it then.
+        // After the group was shown: a caller that lost against a batch of this group reads
+        // again, and must see that batch then.
         for (answer, error) in refused {
             let _gone = answer.send(Err(error));
         }
         written
     }
 
-    /// Bytes that the disk has free, and those that are kept, where it has fewer.
+    /// Returns the free bytes of the disk and the reserve, where fewer are free.
     fn nearly_full(&self) -> Option<(u64, u64)> {
         let reserve = self.options.reserve_bytes;
         let free = free_bytes(&self.directory)?;
@@ -355,8 +361,8 @@ impl Committer {
         let position = *self.position.borrow();
         let finished = group.finish(position, self.options.keep_events);
         let mut finished = finished.map_err(|error| error.to_string())?;
-        // The log's start moves before anybody can see what was forgotten, so that whoever
-        // reads the log first and looks at its start then knows whether the read is whole.
+        // The log's start moves before the forgotten events are gone: so a reader that reads the
+        // log first and checks its start then knows whether the read was complete.
         self.position.send_if_modified(|known| {
             known.start = finished.position.start;
             false
@@ -369,7 +375,7 @@ impl Committer {
         Ok(finished)
     }
 
-    /// Shows a durable group to readers, and tells its followers and callers.
+    /// Shows a durable group to readers, and notifies its followers and callers.
     fn acknowledge(&mut self, accepted: Vec<Accepted>, durable: Finished) {
         let Finished {
             writes,
@@ -384,22 +390,24 @@ impl Committer {
         if let Err(error) = self.high_water_mark.note(revision) {
             tracing::warn!(%error, "the last write is not noted; a database that is cut short would not be noticed");
         }
-        // First: whoever is told of an event finds the records that it is about.
+        // First: whoever gets an event must find the records that it is about.
         self.view.settle(revision);
         let written = Written {
             writes: &writes,
             records: &*self.view,
         };
         let followed = self.followers.notify(&written, &events);
+        // After the followers: a watcher that this wakes finds the catalog with its event.
         self.position.send_replace(position);
         for accepted in accepted {
             let outcome = match &followed {
-                // It is durable all the same, but the catalog may not have it: whoever wrote
-                // an event is told, since it could not read its own write.
+                // It is durable all the same, but the catalog may lack it: the writer of an
+                // event gets an error, since it could not read its own write.
                 Err(reason) if accepted.has_event => Err(CommitError::Unfollowed(reason.clone())),
                 _ => Ok(accepted.revision),
             };
-            // Before the answer: what a compaction keeps that begins after it, records say.
+            // Before the answer: a compaction that begins after it finds the contents used by
+            // records.
             drop(accepted.pinned);
             let _gone = accepted.answer.send(outcome);
         }
@@ -411,6 +419,7 @@ struct Accepted {
     has_event: bool,
     answer: oneshot::Sender<Result<Revision, CommitError>>,
     revision: Revision,
+    // Until the answer: the group holds the bytes of the batch up to then.
     _bytes: tokio::sync::OwnedSemaphorePermit,
     /// Until the records that use the contents can be read.
     pinned: Option<Arc<Pinned>>,

@@ -10,14 +10,14 @@ use super::{Options, StoreError, directory, guarded};
 
 type SyncData = dyn Fn(&File) -> io::Result<()> + Send + Sync;
 
-/// How a group is made to survive a power cut.
+/// The sync that makes a group survive a power cut.
 ///
 /// Tests hand in one that is slow, or that fails.
 #[derive(Clone)]
 pub struct FileSync(pub(super) Arc<SyncData>);
 
 impl FileSync {
-    /// Another way.
+    /// Uses another sync.
     #[must_use]
     pub fn new(sync: impl Fn(&File) -> io::Result<()> + Send + Sync + 'static) -> Self {
         Self(Arc::new(sync))
@@ -36,8 +36,8 @@ impl std::fmt::Debug for FileSync {
     }
 }
 
-/// What the system says where it refuses to write, as sled hands it on. After anything
-/// else it may have dropped what it had taken.
+/// Errors of a system that refuses to write, in the words that sled passes on. After any other
+/// error it may have dropped pages that it had accepted.
 const REFUSALS: [&str; 4] = [
     "File too large",
     "No space left",
@@ -49,7 +49,7 @@ const REFUSALS: [&str; 4] = [
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) reason: String,
-    /// The system may have dropped pages that it had taken.
+    /// The system may have dropped pages that it had accepted.
     pub(super) dropped: bool,
 }
 

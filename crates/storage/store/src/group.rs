@@ -14,11 +14,11 @@ use model::Event;
 /// A group that is ready to be written.
 pub(super) struct Finished {
     pub(super) writes: Writes,
-    /// What those records were before.
+    /// Those records before the group.
     pub(super) before: Before,
     pub(super) position: LogPosition,
     pub(super) revision: Revision,
-    /// What happened, in order.
+    /// The events, in order.
     pub(super) events: Vec<(Revision, Event)>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Group<'a> {
     records: &'a dyn Records,
     revision: Revision,
     writes: Writes,
-    /// The records of all keys that it has looked at.
+    /// The records of all keys that it has read.
     before: Before,
     /// Events that it appends.
     events: Vec<(Revision, Event)>,
@@ -71,6 +71,7 @@ impl<'a> Group<'a> {
                 });
             }
             let old = self.current(&key)?;
+            // Chunks of the old value go with it: nothing else would ever remove them.
             let old = old.map_or(Vec::new(), |old| chunks::keys(&key, &old));
             writes.push((key, value, old));
         }
@@ -80,7 +81,7 @@ impl<'a> Group<'a> {
             _ => Some(self.chain_end()?),
         };
         // One for each batch, not for each group: it is what later writes expect to find, and
-        // the place of the event in the log.
+        // the position of the event in the log.
         self.revision += 1;
         let revision = self.revision;
         for (key, payload, old_chunks) in writes {
@@ -120,7 +121,7 @@ impl<'a> Group<'a> {
         self.writes.insert(key, Some(value.into()));
     }
 
-    /// Where this group has left the end of the chain so far.
+    /// Returns the end of the chain, as this group leaves it so far.
     fn chain_end(&mut self) -> Result<ChainMark, StoreError> {
         let key = chain::end_key();
         match self.current(&key)? {
@@ -129,7 +130,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The last record of the chain that there is, as this group leaves it so far.
+    /// Returns the last record of the chain, as this group leaves it so far.
     fn last_link(&self) -> Result<ChainMark, StoreError> {
         let appended = self.writes.range(chain::link_keys());
         let mut appended = appended.filter_map(|(key, value)| Some((key, value.as_ref()?)));
@@ -139,7 +140,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// A record as this group leaves it so far.
+    /// Returns a record as this group leaves it so far.
     fn current(&mut self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
         if let Some(written) = self.writes.get(key) {
             return Ok(written.clone());
@@ -147,7 +148,7 @@ impl<'a> Group<'a> {
         Ok(read(self.records, &mut self.before, key)?.clone())
     }
 
-    /// Adds the group's own records: the revision, and what the log forgets.
+    /// Adds the group's own records: the revision, and the removal of the oldest events.
     pub(super) fn finish(
         mut self,
         mut position: LogPosition,
@@ -174,7 +175,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// A record as it was before the group.
+/// Reads a record as it was before the group.
 fn read<'b>(
     records: &dyn Records,
     before: &'b mut Before,

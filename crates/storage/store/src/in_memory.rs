@@ -1,4 +1,4 @@
-//! Records in the memory of this process: for tests, and for whatever needs no disk.
+//! Records in the memory of this process: for tests, and for uses without a disk.
 //!
 //! Each commit is a group of its own; all of it happens in the caller's thread.
 
@@ -47,7 +47,7 @@ impl Records for Map {
     }
 }
 
-/// What writers have in turn.
+/// The state that writers lock.
 #[derive(Debug)]
 struct Writer {
     revision: Revision,
@@ -110,6 +110,7 @@ impl InMemory {
         });
         self.records.write(writes);
         writer.revision = revision;
+        // Under the lock of writers, so that followers get groups in their order.
         let followed = self.followers.notify(&self.records, &events);
         writer.position.send_replace(position);
         followed.map_err(CommitError::Unfollowed)?;

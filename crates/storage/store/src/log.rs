@@ -1,21 +1,21 @@
 //! The event log: what happened, in order, by the revision of its commit.
 //!
-//! It keeps so many events. Commits without an event take a revision, and no room in
+//! It holds a fixed number of events. Commits without an event take a revision, but no entry in
 //! the log.
 
 use super::backend::{Order, Records, Writes, walk, with_prefix};
 use super::{Key as _, Limits, Revision, StoreError, TableId, guarded, record};
 use model::Event;
 
-/// Where the log begins and ends.
+/// The start and the end of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogPosition {
-    /// Sequence before the oldest event that is kept: whoever has seen up to
-    /// here, or more, has missed nothing that is gone.
+    /// Sequence before the oldest stored event: a reader that has seen up to here, or more, has
+    /// missed nothing that is gone.
     pub start: u64,
-    /// Sequence of the newest event, or of `start` where none is kept.
+    /// Sequence of the newest event, or of `start` where there is none.
     pub end: u64,
-    /// Events that are kept.
+    /// The number of stored events.
     pub events: u64,
 }
 
@@ -43,7 +43,7 @@ fn sequence_of(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(key.get(1..9)?.try_into().ok()?))
 }
 
-/// The keys under which the directory's own facts are kept.
+/// Returns the key of the revision of the last commit.
 pub(super) fn revision_key() -> &'static [u8] {
     REVISION
 }
@@ -94,7 +94,7 @@ pub(super) fn id(tree: &sled::Tree) -> Result<Option<String>, StoreError> {
     ))
 }
 
-/// Reads where the log stands; gives a new directory the identity of its log.
+/// Reads the position of the log; gives a new directory the identity of its log.
 pub(super) fn open(tree: &sled::Tree) -> Result<OpenedLog, StoreError> {
     let log_id = if let Some(id) = id(tree)? {
         id
@@ -113,6 +113,7 @@ pub(super) fn open(tree: &sled::Tree) -> Result<OpenedLog, StoreError> {
         .transpose()?
         .flatten();
     let position = match stored {
+        // Only where both ends agree: then no other version wrote in between.
         Some(stored) if (stored.start, stored.end) == (start, end) => stored,
         // A version that did not count has written here.
         _ => LogPosition {
@@ -137,8 +138,8 @@ fn count(tree: &sled::Tree) -> Result<u64, StoreError> {
     Ok(count)
 }
 
-/// Gives the log of a directory that nobody has open a new identity: what happens from
-/// here on is not what happened to the directory that it was copied from.
+/// Gives the log of a directory that is not open a new identity: its history from here on is not
+/// that of the directory that it was copied from.
 pub(super) fn renew(tree: &sled::Tree) -> Result<String, StoreError> {
     let id = uuid::Uuid::new_v4().simple().to_string();
     guarded(|| tree.insert(LOG_ID, record::seal(LOG_ID, 0, id.as_bytes())))?;
@@ -155,8 +156,8 @@ pub(super) fn begin_anew(tree: &sled::Tree, revision: Revision) -> Result<(), St
     renew(tree).map(|_| ())
 }
 
-/// Adds the log's own records to a group that appends `added` events, the last of them
-/// at `end`: what it forgets, and where it stands then.
+/// Adds the log's own records to a group that appends `added` events, the last of them at `end`:
+/// the removal of the oldest, and the new position.
 pub(super) fn append(
     records: &dyn Records,
     writes: &mut Writes,
@@ -181,7 +182,7 @@ pub(super) fn append(
     Ok(position)
 }
 
-/// Events after a place, as readers see them.
+/// Reads the events after a position, as readers see them.
 pub(super) fn after(
     records: &dyn Records,
     sequence: u64,
@@ -202,7 +203,7 @@ pub(super) fn after(
     Ok(events)
 }
 
-/// The oldest events, up to `limit`: what to forget next.
+/// Returns the oldest events, up to `limit`: the next to be removed.
 fn oldest(records: &dyn Records, limit: usize) -> Result<Vec<(u64, sled::IVec)>, StoreError> {
     let events = with_prefix(vec![TableId::Events.byte()]);
     let page = records.page(&events, Order::Ascending, limit)?;

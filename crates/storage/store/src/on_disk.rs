@@ -19,7 +19,7 @@ use super::{
 /// An open data directory.
 #[derive(Debug)]
 pub(super) struct OnDisk {
-    // First, so that the thread ends before the database is closed.
+    // Fields are dropped in this order: the thread ends before the database is closed.
     pub(super) committer: committer::Handle,
     pub(super) view: Arc<View>,
     log_id: String,
@@ -29,7 +29,7 @@ pub(super) struct OnDisk {
     pub(super) options: Options,
     pub(super) pins: Arc<Pins>,
     followers: Arc<Followers>,
-    // Last, so that nobody opens the directory before the database is closed.
+    // Last, so that no other process opens the directory before the database is closed.
     _lock: lock::Lock,
 }
 
@@ -87,7 +87,7 @@ impl OnDisk {
         replace: bool,
         mut progress: impl FnMut(u64) -> Result<(), StoreError>,
     ) -> Result<Backup, StoreError> {
-        // What lies on another disk takes nothing from writes.
+        // A file on another disk takes nothing from writes.
         let disk = |path: &Path| std::fs::metadata(path).ok().map(|found| found.dev());
         let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
         let shared = disk(parent.unwrap_or(Path::new("."))) == disk(&self.directory);

@@ -1,8 +1,8 @@
 //! The records of one revision, while writes go on.
 //!
-//! What was written since is told by its revision. What was overwritten or removed
-//! since is kept here, for as long as the reader has not come by its key. So much is kept at
-//! most; a backup that is slower than that fails and says so.
+//! Later records are recognized by their revision. Records that were overwritten or removed
+//! since are held here until the reader has passed their keys. The memory for them is bounded; a
+//! backup that is too slow for it fails with an error.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,7 +19,7 @@ const RECORDS_PER_PAGE: usize = 256;
 
 #[derive(Debug, Default)]
 struct PreservedRecords {
-    /// Everything below was read.
+    /// The key below which everything was read.
     read: Vec<u8>,
     before: BTreeMap<Vec<u8>, IVec>,
     bytes: usize,
@@ -30,7 +30,7 @@ struct PreservedRecords {
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) revision: Revision,
-    /// Bytes that are kept at most.
+    /// The maximum bytes in memory.
     max: usize,
     kept: Mutex<PreservedRecords>,
 }
@@ -44,7 +44,7 @@ impl Snapshot {
         }
     }
 
-    /// Keeps what a group is about to change, where it is of this snapshot.
+    /// Saves the records that a group is about to change, where they are of this snapshot.
     pub(super) fn keep(&self, before: &Before) {
         let mut kept = locked(&self.kept);
         if kept.full {
@@ -52,6 +52,8 @@ impl Snapshot {
         }
         let read = kept.read.clone();
         for (key, value) in before.range(read..) {
+            // A record that was absent needs no image: the new one has a later revision, and is
+            // skipped.
             let Some(value) = value else { continue };
             // An earlier one is the older, and a later one is not of this snapshot.
             if kept.before.contains_key(key) || self.is_later(key, value) {
@@ -70,7 +72,7 @@ impl Snapshot {
         record::open(key, value).is_ok_and(|(revision, _)| revision > self.revision)
     }
 
-    /// Hands over every record in the order of their keys. Once.
+    /// Hands over every record once, in the order of their keys.
     pub(super) fn read(
         &self,
         view: &View,
@@ -86,7 +88,8 @@ impl Snapshot {
                     records.insert(key, value);
                 }
             }
-            // After the page was read: whatever was missing or new in it is known here.
+            // After the page was read: a record that was removed or overwritten before the read
+            // was saved here first, so none is missed.
             let mut kept = locked(&self.kept);
             if kept.full {
                 return Err(StoreError::Outrun { max: self.max });
