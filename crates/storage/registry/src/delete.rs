@@ -8,12 +8,12 @@ use super::{Caller, DIGESTS, Error, Plan, Registry, VERSIONS, numbers, put_head}
 use model::{EventKind, SkillId};
 use store::{Batch, TableId, prefix};
 
-/// A skill is gone.
+/// The deletion of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {
     /// The skill that was.
     pub id: SkillId,
-    /// How many versions went with it.
+    /// The number of versions that went with it.
     pub versions: u32,
     /// Skills that required it, 100 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -49,10 +49,10 @@ impl Registry {
             let deleted = Deleted {
                 id: head.id.clone(),
                 versions,
-                dependents: self.catalog().told_dependents(&head.id),
+                dependents: self.catalog().some_dependents(&head.id),
             };
-            // The head and the semantic versions stay: without them a number or a version
-            // could be given to other bytes, and whoever pinned it would get those.
+            // The head and the semantic versions stay: without them a number or a version could
+            // be given to other bytes, and a client that pinned it would get those.
             head.deleted = true;
             head.active = None;
             head.summary = None;
@@ -63,6 +63,7 @@ impl Registry {
             Ok(Plan::Write(batch, event, deleted))
         })
         .await
+        // After the commit: counts that still waited would be written for a skill that is gone.
         .inspect(|deleted| self.inner.usage.forget(&deleted.id.key()))
     }
 }

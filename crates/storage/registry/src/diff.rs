@@ -1,7 +1,7 @@
-//! How two versions differ, field by field and file by file.
+//! The differences between two versions, field by field and file by file.
 //!
-//! Comparing has a budget. What it does not reach is told with its digests and sizes, and
-//! says why its lines are not there.
+//! A comparison has a budget. A file beyond it is listed with digests and sizes, and with the
+//! reason why its lines are missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const MAX_DIFFS: usize = 2 * 1024 * 1024;
 /// Lines that are compared for one answer.
 const ANSWER_LINES: usize = 4 * lines::MAX_LINES;
 
-/// What happened to a field or a file.
+/// The kind of a change of a field or a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
     /// Only the newer side has it.
@@ -31,7 +31,7 @@ pub enum ChangeKind {
     Modified,
 }
 
-/// Something that one side or both have.
+/// A value of one side or both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change<T> {
     /// The older side.
@@ -41,7 +41,7 @@ pub struct Change<T> {
 }
 
 impl<T> Change<T> {
-    /// What happened.
+    /// Returns the kind of the change.
     #[must_use]
     pub fn kind(&self) -> ChangeKind {
         match (&self.old, &self.new) {
@@ -68,7 +68,7 @@ pub struct FileChange {
     pub path: String,
     /// The file on both sides.
     pub change: Change<FileEntry>,
-    /// The lines that differ, or why they are not told.
+    /// The lines that differ, or the reason why they are missing.
     pub lines: Lines,
 }
 
@@ -85,7 +85,7 @@ pub enum Lines {
     OverBudget,
 }
 
-/// How two versions differ.
+/// The differences between two versions.
 #[derive(Debug, Clone)]
 pub struct VersionDiff {
     /// The older side.
@@ -98,7 +98,7 @@ pub struct VersionDiff {
     pub files: Vec<FileChange>,
 }
 
-/// Pairs what two sides have under the same name, where they differ.
+/// Pairs the values of two sides under the same name, where they differ.
 fn changes<K: Ord + Clone, T: PartialEq + Clone>(
     old: impl IntoIterator<Item = (K, T)>,
     new: impl IntoIterator<Item = (K, T)>,
@@ -115,17 +115,18 @@ fn changes<K: Ord + Clone, T: PartialEq + Clone>(
     pairs.filter(|(_, change)| change.old != change.new)
 }
 
-/// What is left for the files of an answer.
+/// The rest of the budget for the files of an answer.
 struct Budget {
     lines: usize,
     bytes: usize,
 }
 
-/// The text of a side; the empty one where there is no such side.
+/// Reads the text of a side; an empty one where there is no such side.
 fn text(registry: &Registry, file: Option<&FileEntry>) -> Result<Result<String, Lines>, Error> {
     let Some(file) = file else {
         return Ok(Ok(String::new()));
     };
+    // By its recorded size: a file that is too long is not read at all.
     if file.size > MAX_TEXT {
         return Ok(Err(Lines::TooLarge));
     }

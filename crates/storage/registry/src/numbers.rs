@@ -14,7 +14,7 @@ type Keys = Table<(SkillKey, VersionNumber), IgnoredAny>;
 /// The versions themselves.
 pub(super) const VERSION_KEYS: Keys = Table::new(TableId::Versions);
 
-/// The versions of which a table has records, by skill.
+/// Returns the versions of which a table has records, by skill.
 pub(super) fn all(
     store: &Store,
     table: TableId,
@@ -25,6 +25,7 @@ pub(super) fn all(
         let Some((skill, number)) = key.split_last_chunk::<4>() else {
             continue;
         };
+        // The NUL that ends a text in a key.
         let skill = skill.strip_suffix(&[0]).map(std::str::from_utf8);
         if let (Some(Ok(skill)), Some(number)) = (skill, number_of(number)) {
             let numbers = found.entry(SkillKey::from_stored(skill)).or_default();
@@ -50,7 +51,7 @@ pub(super) fn forget(
     Ok(())
 }
 
-/// The number at the end of a key, behind the skill's part.
+/// Returns the number at the end of a key, after the skill's part.
 pub(super) fn number_of(key: &[u8]) -> Option<VersionNumber> {
     let number = key.last_chunk::<4>()?;
     VersionNumber::new(u32::from_be_bytes(*number))

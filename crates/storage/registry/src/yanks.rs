@@ -1,4 +1,4 @@
-//! Withdrawals: why, when and by whom a version was withdrawn.
+//! Withdrawals of versions: reason, time and caller.
 //!
 //! Each has a record of its own, so that withdrawing one version costs the same however
 //! many were withdrawn before. Which versions are withdrawn is in memory, with the head.
@@ -7,7 +7,7 @@ use super::{Error, Head, Registry};
 use model::{SkillKey, VersionNumber, Yank};
 use store::{Batch, Table, TableId};
 
-// Beside the head, which every write of the skill writes anew.
+// Not in the head, which every write of the skill rewrites.
 pub(super) const YANKS: Table<(SkillKey, VersionNumber), Yank> = Table::new(TableId::Yanks);
 
 /// Moves the withdrawals that a head holds to records of their own.
@@ -19,7 +19,7 @@ pub(super) fn move_out(batch: &mut Batch, head: &mut Head) {
 }
 
 impl Registry {
-    /// Why and when a version was withdrawn; none where it was not.
+    /// Returns the withdrawal of a version; none where it was not withdrawn.
     ///
     /// # Errors
     /// The record is damaged, or the store cannot be read.
@@ -43,7 +43,7 @@ impl Registry {
         Ok(stored.map(|stored| stored.value))
     }
 
-    /// The highest version of a stored head that is neither withdrawn nor held.
+    /// Returns the highest version of a stored head that is neither withdrawn nor held.
     pub(super) fn stored_available(&self, head: &mut Head) -> Result<Option<VersionNumber>, Error> {
         while let Some(number) = head.highest_available() {
             let is_there = match self.any_version(head, number) {
