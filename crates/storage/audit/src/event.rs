@@ -17,11 +17,11 @@ const MAX_NAME: usize = 200;
 pub const LEFT_OUT: &str = "names_left_out";
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
+    ($($(#[$meta:meta])* $variant:ident = $name:literal;)*) => {
         /// The kind of a record.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
         #[serde(rename_all = "lowercase")]
-        pub enum EventKind { $($(#[$doc])* $variant,)* }
+        pub enum EventKind { $($(#[$meta])* $variant,)* }
 
         impl EventKind {
             /// All of them, as the contract lists them.
@@ -38,6 +38,7 @@ macro_rules! kinds {
 
 kinds! {
     /// A call, and how it ended.
+    #[default]
     Call = "call";
     /// Refusals that have no record of their own, counted.
     Refusals = "refusals";
@@ -56,7 +57,7 @@ kinds! {
 }
 
 /// The body of a record. Fields may be added, with a default that is not written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Event {
     /// The time at which it happened.
     pub at: Timestamp,
@@ -119,17 +120,7 @@ impl Event {
         Self {
             at,
             kind,
-            principal: String::new(),
-            face: String::new(),
-            address: None,
-            forwarded: None,
-            rpc: String::new(),
-            action: None,
-            names: Vec::new(),
-            outcome: String::new(),
-            trace: String::new(),
-            count: 0,
-            details: Details::new(),
+            ..Self::default()
         }
     }
 

@@ -60,17 +60,15 @@ pub(super) fn bumped(highest: Option<&semver::Version>) -> Option<semver::Versio
         patch,
         ..
     } = *highest;
-    let raised = |part: u64| (part < MAX_VERSION_PART).then(|| part + 1);
+    let new = semver::Version::new;
     if !highest.pre.is_empty() {
-        return Some(semver::Version::new(major, minor, patch));
+        return Some(new(major, minor, patch));
     }
-    if let Some(patch) = raised(patch) {
-        return Some(semver::Version::new(major, minor, patch));
-    }
-    if let Some(minor) = raised(minor) {
-        return Some(semver::Version::new(major, minor, 0));
-    }
-    raised(major).map(|major| semver::Version::new(major, 0, 0))
+    let raised = |part: u64| (part < MAX_VERSION_PART).then(|| part + 1);
+    let by_patch = raised(patch).map(|patch| new(major, minor, patch));
+    by_patch
+        .or_else(|| raised(minor).map(|minor| new(major, minor, 0)))
+        .or_else(|| raised(major).map(|major| new(major, 0, 0)))
 }
 
 /// Returns the semantic version that a SKILL.md states.

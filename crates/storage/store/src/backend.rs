@@ -9,7 +9,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use sled::IVec;
 use tokio::sync::watch;
@@ -51,17 +51,17 @@ pub(super) trait Backend: std::fmt::Debug + Send + Sync {
     /// Finishes the queued writes, and takes no more.
     fn close(&self) -> BoxFuture<'_, ()>;
 
-    /// Returns the start and the end of the log.
-    fn position(&self) -> watch::Receiver<LogPosition>;
+    /// Returns its log, and whether it takes writes.
+    fn status(&self) -> &Status;
+}
 
-    /// Returns whether writes are taken.
-    fn mode(&self) -> watch::Receiver<Mode>;
-
-    /// Returns the identity of the log.
-    fn log_id(&self) -> &str;
-
-    /// Returns the followers of the log.
-    fn followers(&self) -> &Followers;
+/// The log of a backend, and whether it takes writes.
+#[derive(Debug)]
+pub(super) struct Status {
+    pub(super) position: watch::Receiver<LogPosition>,
+    pub(super) mode: watch::Receiver<Mode>,
+    pub(super) log_id: String,
+    pub(super) followers: Arc<Followers>,
 }
 
 type Follower = Box<dyn Fn(Reader<'_>, &[(Revision, Event)]) -> Result<(), StoreError> + Send>;

@@ -126,7 +126,7 @@ impl Compaction {
         reached: &Reached,
     ) -> Result<Compacted, StoreError> {
         let inner = &*self.store;
-        if let Mode::ReadOnly { reason } = &*inner.mode.borrow() {
+        if let Mode::ReadOnly { reason } = &*inner.status.mode.borrow() {
             return Err(refused(reason));
         }
         let folders = Folders::of(&inner.directory);
@@ -319,7 +319,7 @@ impl Run<'_> {
             pause.exchange(committer, engine, &answer)
         }));
         answered.recv().unwrap_or_else(|_| {
-            let mode = inner.mode.borrow();
+            let mode = inner.status.mode.borrow();
             Err(match &*mode {
                 Mode::ReadOnly { reason } => refused(reason),
                 Mode::ReadWrite => StoreError::Stopped,

@@ -117,7 +117,7 @@ impl Log {
         let mut segments = Vec::new();
         let mut buffer = Vec::new();
         for offset in (0..length).step_by(SEGMENT_BYTES) {
-            log.load(offset, length, &mut buffer)?;
+            load(&log.db, offset, length, &mut buffer)?;
             if let Some(number) = segment_number(&buffer) {
                 segments.push((number, offset));
             }
@@ -125,18 +125,12 @@ impl Log {
         segments.sort_unstable();
         let last = segments.last().copied();
         for (number, offset) in segments {
-            log.load(offset, length, &mut buffer)?;
+            load(&log.db, offset, length, &mut buffer)?;
             let is_last = last == Some((number, offset));
             log.read_segment(number, offset, &buffer, is_last);
             progress(offset);
         }
         Ok(log)
-    }
-
-    fn load(&self, offset: u64, length: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
-        let size = (length - offset).min(SEGMENT_BYTES as u64);
-        buffer.resize(usize::try_from(size).unwrap_or(SEGMENT_BYTES), 0);
-        self.db.read_exact_at(buffer, offset)
     }
 
     fn read_segment(&mut self, number: u64, offset: u64, segment: &[u8], last: bool) {
@@ -273,6 +267,13 @@ impl Log {
             Body::Blob(name) => blob(&self.blobs, name),
         }
     }
+}
+
+/// Reads the segment at an offset of a file of this length.
+pub(super) fn load(db: &File, offset: u64, length: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let size = (length - offset).min(SEGMENT_BYTES as u64);
+    buffer.resize(usize::try_from(size).unwrap_or(SEGMENT_BYTES), 0);
+    db.read_exact_at(buffer, offset)
 }
 
 /// The body of a message that is in a file of its own.

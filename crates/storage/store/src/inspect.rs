@@ -151,9 +151,7 @@ impl LogWalk {
     }
 
     fn load(&self, offset: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
-        let size = (self.length - offset).min(SEGMENT_LENGTH);
-        buffer.resize(usize::try_from(size).unwrap_or(SEGMENT_BYTES), 0);
-        self.db.read_exact_at(buffer, offset)
+        engine_log::load(&self.db, offset, self.length, buffer)
     }
 
     fn run(mut self) -> io::Result<LogState> {

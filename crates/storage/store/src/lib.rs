@@ -358,7 +358,7 @@ impl Store {
         &self,
         follower: impl Fn(Reader<'_>, &[(Revision, Event)]) -> Result<(), StoreError> + Send + 'static,
     ) {
-        self.backend.followers().add(Box::new(follower));
+        self.backend.status().followers.add(Box::new(follower));
     }
 
     /// Waits until the committer has written its queue, and stops it. Commits after this are
@@ -377,7 +377,7 @@ impl Store {
         sequence: u64,
         limit: usize,
     ) -> Result<Option<Vec<(u64, Event)>>, StoreError> {
-        let position = self.backend.position();
+        let position = &self.backend.status().position;
         // Events beyond the end were not announced to watchers yet.
         let end = position.borrow().end;
         let mut events = log::after(self.backend.records(), sequence, limit)?;
@@ -392,20 +392,20 @@ impl Store {
     /// Returns the start and the end of the log; changes with every event.
     #[must_use]
     pub fn position(&self) -> watch::Receiver<LogPosition> {
-        self.backend.position()
+        self.backend.status().position.clone()
     }
 
     /// Returns whether the store takes writes; changes when a write fails, and when the store
     /// takes writes again.
     #[must_use]
     pub fn mode(&self) -> watch::Receiver<Mode> {
-        self.backend.mode()
+        self.backend.status().mode.clone()
     }
 
     /// Identity of the log. A token of another log says nothing here.
     #[must_use]
     pub fn log_id(&self) -> &str {
-        self.backend.log_id()
+        &self.backend.status().log_id
     }
 
     /// Reads every record and content, and reports what it found.

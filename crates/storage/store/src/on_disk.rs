@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::backend::{Backend, BoxFuture, Followers, Records};
+use super::backend::{Backend, BoxFuture, Followers, Records, Status};
 use super::engine::Engine;
 use super::follow::Pins;
 use super::view::View;
 use super::{
-    Backup, Batch, CommitError, LogPosition, Mode, OpenError, Options, Revision, StoreError,
-    backup, bounded, committer, directory, high_water_mark, lock, log,
+    Backup, Batch, CommitError, Mode, OpenError, Options, Revision, StoreError, backup, bounded,
+    committer, directory, high_water_mark, lock, log,
 };
 
 /// An open data directory.
@@ -22,13 +22,10 @@ pub(super) struct OnDisk {
     // Fields are dropped in this order: the thread ends before the database is closed.
     pub(super) committer: committer::Handle,
     pub(super) view: Arc<View>,
-    log_id: String,
-    position: watch::Receiver<LogPosition>,
-    pub(super) mode: watch::Receiver<Mode>,
+    pub(super) status: Status,
     pub(super) directory: PathBuf,
     pub(super) options: Options,
     pub(super) pins: Arc<Pins>,
-    followers: Arc<Followers>,
     // Last, so that no other process opens the directory before the database is closed.
     _lock: lock::Lock,
 }
@@ -70,13 +67,15 @@ impl OnDisk {
         Ok(Self {
             committer,
             view,
-            log_id: opened.log_id,
-            position,
-            mode,
+            status: Status {
+                position,
+                mode,
+                log_id: opened.log_id,
+                followers,
+            },
             directory: directory.to_owned(),
             options: options.clone(),
             pins: Arc::default(),
-            followers,
             _lock: lock,
         })
     }
@@ -136,19 +135,7 @@ impl Backend for OnDisk {
         Box::pin(self.committer.close())
     }
 
-    fn position(&self) -> watch::Receiver<LogPosition> {
-        self.position.clone()
-    }
-
-    fn mode(&self) -> watch::Receiver<Mode> {
-        self.mode.clone()
-    }
-
-    fn log_id(&self) -> &str {
-        &self.log_id
-    }
-
-    fn followers(&self) -> &Followers {
-        &self.followers
+    fn status(&self) -> &Status {
+        &self.status
     }
 }

@@ -270,12 +270,8 @@ impl View {
 
     /// Puts a database in the place of the one that there is, or was.
     pub(super) fn open(&self, engine: Engine) {
-        self.put(Arc::new(engine));
-    }
-
-    fn put(&self, engine: Arc<Engine>) {
         let mut failed = locked(&self.failed);
-        self.engine.store(Some(engine));
+        self.engine.store(Some(Arc::new(engine)));
         *failed = None;
         self.opened.notify_all();
     }
