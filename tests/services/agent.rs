@@ -131,7 +131,10 @@ fn text(result: &CallToolResult) -> String {
 fn golden(name: &str, found: &Json) {
     let test = std::thread::current();
     let is_quick = test.name().is_some_and(|name| name.contains("golden"));
-    assert!(is_quick, "`make quick` runs it where `golden` is in its name");
+    assert!(
+        is_quick,
+        "`make quick` runs it where `golden` is in its name"
+    );
     let found = serde_json::to_string_pretty(found).expect("JSON") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")

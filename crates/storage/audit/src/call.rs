@@ -14,13 +14,13 @@ use access::{Access, Action};
 use model::{Failure, Principal};
 use store::{Attached, with_attached};
 
-/// How a call ends that did what it was to do.
+/// The outcome of a call that succeeded.
 const OK: &str = "OK";
-/// How a call ends whose caller left before.
+/// The outcome of a call whose caller left before its end.
 const CANCELLED: &str = "CANCELLED";
-/// A stream that goes on.
+/// The outcome of a stream that is still open.
 const STARTED: &str = "STARTED";
-/// Items of a stream whose names wait for their outcomes, at most.
+/// Maximum number of items of a stream whose names wait for their outcomes.
 const MAX_ITEMS: usize = 1024;
 
 /// The record has not gone with a write yet; it is on its way with one; it has gone.
@@ -33,13 +33,13 @@ const WRITTEN_STATE: u8 = 2;
 pub struct Rpc {
     /// Such as `Registry.PublishSkill`.
     pub name: String,
-    /// What its caller must be allowed to do.
+    /// The action that its caller needs.
     pub action: Option<Action>,
-    /// The trail has each of its calls, not only those that are refused to who is known.
+    /// The trail has each of its calls, not only those that were refused to known callers.
     pub is_recorded: bool,
 }
 
-/// What a call says of itself, before it is known how it ends.
+/// Returns the record of a call whose outcome is not known yet.
 pub(crate) fn event(at: Timestamp, rpc: &Rpc, access: &Access, headers: &HeaderMap) -> Event {
     let mut event = Event::new(at, EventKind::Call);
     event.came_from(&access.caller.principal, access.origin);
@@ -52,12 +52,13 @@ pub(crate) fn event(at: Timestamp, rpc: &Rpc, access: &Access, headers: &HeaderM
 /// The trace id of a W3C `traceparent`.
 fn trace(headers: &HeaderMap) -> Option<String> {
     let parent = headers.get("traceparent")?.to_str().ok()?;
+    // Checked below: it is text of the caller, and goes into the record as it is.
     let id = parent.split('-').nth(1)?;
     let is_id = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
     is_id.then(|| id.to_ascii_lowercase())
 }
 
-/// What a message names, as far as a record has it.
+/// The names in a message, as far as a record holds them.
 #[derive(Debug, Clone, Default)]
 struct Named {
     names: Vec<String>,
@@ -74,14 +75,14 @@ impl Named {
         }
     }
 
-    /// The same with what was written first at its head.
+    /// Puts the skill of the first write at the head.
     fn with(mut self, skill: &str) -> Self {
         self.names.retain(|name| name != skill);
         self.names.insert(0, skill.to_owned());
         if self.names.len() > MAX_NAMES {
             self.names.truncate(MAX_NAMES);
-            // Of a request that names more than are kept, what is written is one of these: it
-            // changes places with the last that was kept.
+            // A request that names more than a record holds also names what is written: that one
+            // takes the slot of the last name, which is left out instead.
             self.left_out = self.left_out.max(1);
         }
         self
@@ -114,12 +115,12 @@ impl Shared {
         event
     }
 
-    /// As it ended, with what its request named.
+    /// Returns the finished record with the names in its request.
     fn whole(&self, outcome: &str) -> Event {
         self.ended(self.first(), outcome)
     }
 
-    /// What its oldest message names.
+    /// Returns the names in the oldest message without an outcome.
     fn first(&self) -> Named {
         self.named().front().cloned().unwrap_or_default()
     }
@@ -132,12 +133,14 @@ impl Shared {
 impl Attached for Shared {
     fn take(&self, event: Option<&model::Event>) -> Option<Vec<u8>> {
         let order = Ordering::AcqRel;
+        // The exchange lets one of two batches that are written at the same time carry the
+        // record.
         let taken =
             self.state
                 .compare_exchange(WAITING_STATE, WRITING_STATE, order, Ordering::Acquire);
         taken.ok()?;
         let record = match event {
-            // What its first write was done to, then what its request named.
+            // First the skill of the write, then the names in the request.
             Some(event) => self.ended(self.first().with(event.skill_id.as_str()), OK),
             None => self.whole(OK),
         };
@@ -157,21 +160,23 @@ impl Attached for Shared {
     }
 }
 
-/// Where a call is told what it is done to. Cheap to clone.
+/// Takes the names of what a call is done to. Cheap to clone.
 #[derive(Clone)]
 pub struct Noted(Arc<Shared>);
 
 impl Noted {
-    /// A message of the call names these.
+    /// Adds the names in a message of the call.
     pub fn names<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
         let mut items = self.0.named();
+        // A peer may send items faster than they are answered: their names must not take all
+        // memory.
         if items.len() < MAX_ITEMS {
             items.push_back(Named::new(names));
         }
     }
 
-    /// What the oldest message without an outcome came to; none: it went well. It is one item
-    /// of a stream.
+    /// Records the outcome of one item of a stream, of the oldest message without one; none: it
+    /// succeeded.
     pub fn item(&self, code: Option<&str>) {
         let named = self.0.named().pop_front().unwrap_or_default();
         let event = self.0.ended(named, code.unwrap_or(OK));
@@ -186,7 +191,7 @@ impl Noted {
 #[must_use]
 pub struct Call {
     shared: Arc<Shared>,
-    /// How it ended, as far as it is known.
+    /// The outcome, as far as it is known.
     outcome: Option<String>,
     is_done: bool,
 }
@@ -211,30 +216,30 @@ impl Call {
         }
     }
 
-    /// Where its messages say what it is done to.
+    /// Returns what takes the names in its messages.
     #[must_use]
     pub fn noted(&self) -> Noted {
         Noted(Arc::clone(&self.shared))
     }
 
-    /// Does the work of the call: what it writes first takes the record along.
+    /// Runs the work of the call: its first write carries the record.
     pub fn work<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
         with_attached(Arc::clone(&self.shared) as Arc<dyn Attached>, work)
     }
 
-    /// It goes on as a stream.
+    /// Records that the call goes on as a stream.
     pub fn goes_on(&self) {
         let event = self.shared.whole(STARTED);
         self.shared.audit.push(event);
     }
 
-    /// How a stream ended, or seems to.
+    /// Notes the outcome of a stream, which may still change.
     pub fn note(&mut self, outcome: Option<String>) {
         self.outcome = Some(outcome.unwrap_or_else(|| OK.to_owned()));
     }
 
-    /// It ended with a code, or did what it was to do: then its record is durable when this
-    /// returns, unless it called a tool, which has left no other trace here.
+    /// Ends the call with a code, or as a success: then its record is durable when this returns,
+    /// unless it called a tool, which left no other trace here.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -248,7 +253,8 @@ impl Call {
                 shared.audit.push(shared.whole(OK));
             }
             None => {
-                // Who leaves while it is written leaves a record that says so.
+                // A caller that leaves during the write drops this future; `drop` then records
+                // that.
                 let written = shared.audit.append(&shared.whole(OK)).await;
                 self.is_done = true;
                 if let Err(error) = written {
@@ -268,6 +274,8 @@ impl Call {
 impl Drop for Call {
     fn drop(&mut self) {
         let has_gone = self.shared.state.load(Ordering::Acquire) == WRITTEN_STATE;
+        // A record that went with a write says `OK`. A stream that noted an outcome later gets a
+        // second one.
         if self.is_done || (has_gone && self.outcome.is_none()) {
             return;
         }
@@ -275,7 +283,8 @@ impl Drop for Call {
         let event = self.shared.whole(outcome);
         match outcome {
             OK => self.shared.audit.push(event),
-            // Something may have been done, so it has a record, whoever called.
+            // Something may have been done, so it has a record of its own and does not count
+            // against the limit of failed calls.
             CANCELLED if !self.shared.is_anonymous() => self.shared.audit.push(event),
             _ => self.shared.audit.failed(event),
         }

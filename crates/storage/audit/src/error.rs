@@ -1,4 +1,4 @@
-//! What can go wrong with the trail.
+//! Errors of the trail.
 
 use model::{Code, Failure};
 use store::{CommitError, StoreError};

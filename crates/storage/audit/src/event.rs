@@ -13,15 +13,15 @@ use store::{Link, StoreError};
 /// Things that one record names, and characters of each.
 pub(crate) const MAX_NAMES: usize = 8;
 const MAX_NAME: usize = 200;
-/// The detail of a record that says how many names it leaves out.
+/// The detail with the number of names that a record leaves out.
 pub const LEFT_OUT: &str = "names_left_out";
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
-        /// What a record is about.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    ($($(#[$meta:meta])* $variant:ident = $name:literal;)*) => {
+        /// The kind of a record.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
         #[serde(rename_all = "lowercase")]
-        pub enum EventKind { $($(#[$doc])* $variant,)* }
+        pub enum EventKind { $($(#[$meta])* $variant,)* }
 
         impl EventKind {
             /// All of them, as the contract lists them.
@@ -38,10 +38,11 @@ macro_rules! kinds {
 
 kinds! {
     /// A call, and how it ended.
+    #[default]
     Call = "call";
-    /// So many refusals that have no record of their own.
+    /// Refusals that have no record of their own, counted.
     Refusals = "refusals";
-    /// So many records that were lost, because more waited than may.
+    /// Records that were lost because the queue was full, counted.
     Lost = "lost";
     /// A server started.
     Start = "start";
@@ -55,32 +56,33 @@ kinds! {
     Reload = "reload";
 }
 
-/// What a record says. Fields may be added, with a default that is not written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The body of a record. Fields may be added, with a default that is not written.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Event {
-    /// When it happened.
+    /// The time at which it happened.
     pub at: Timestamp,
-    /// What it is about.
+    /// Its kind.
     pub kind: EventKind,
-    /// Who called: `token:NAME`, `local`, `anonymous`.
+    /// The caller: `token:NAME`, `local`, `anonymous`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub principal: String,
-    /// What the call came through.
+    /// The face through which the call came.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub face: String,
     /// The other end of the connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// The client, as the proxy in front says.
+    /// The client, as the proxy in front reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded: Option<IpAddr>,
     /// The rpc, such as `Registry.PublishSkill`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rpc: String,
-    /// What its caller must be allowed to do.
+    /// The action that its caller needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
-    /// What it was done to: skills, tools, tokens, sources, as the request or the write names them.
+    /// The skills, tools, tokens or sources that it was done to, as the request or the write
+    /// names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     /// `OK`, or the code of the failure.
@@ -89,7 +91,7 @@ pub struct Event {
     /// The trace of the caller, in hex.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub trace: String,
-    /// How many it stands for, where it counts.
+    /// The number that it stands for, where it counts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub count: u64,
     /// Other facts, by name.
@@ -102,14 +104,14 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A record with its place in the chain.
+/// A record with its position in the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its number.
     pub number: u64,
     /// The digest of all up to here.
     pub digest: Digest,
-    /// What it says.
+    /// Its body.
     pub event: Event,
 }
 
@@ -118,17 +120,7 @@ impl Event {
         Self {
             at,
             kind,
-            principal: String::new(),
-            face: String::new(),
-            address: None,
-            forwarded: None,
-            rpc: String::new(),
-            action: None,
-            names: Vec::new(),
-            outcome: String::new(),
-            trace: String::new(),
-            count: 0,
-            details: Details::new(),
+            ..Self::default()
         }
     }
 
@@ -153,13 +145,15 @@ impl Event {
     }
 }
 
-/// What a token of this server begins with.
+/// The prefix of a token of this server.
 const TOKEN: &str = "rpt_";
 
-/// What a caller names, as a record has it: short, on one line, without credentials.
+/// Returns a name that a caller sent, as a record holds it: short, on one line, without
+/// credentials.
 pub(crate) fn name(text: &str) -> String {
     match text.split_once(TOKEN) {
-        // Nothing is called so that ends with what may be a token.
+        // A caller may paste a token where a name belongs; no real name has this prefix with so
+        // much after it.
         Some((before, after)) if after.len() > 20 => shown(before, MAX_NAME) + TOKEN + "…",
         _ => shown(text, MAX_NAME),
     }

@@ -6,22 +6,22 @@
 //!   for a refusal of a caller who is known; for each start and stop of a server. Which calls
 //!   these are, the contract says (`server` asks it once for all faces).
 //! * **A chain.** Records are appended to the chain of the store (`store::chain`): one that was
-//!   changed, removed or put elsewhere shows ([`verify()`]). The body of a record is the
-//!   canonical encoding: JSON with its fields in one order, and without those that are empty.
+//!   changed, removed or moved is detected ([`verify()`]). The body of a record is the canonical
+//!   encoding: JSON with its fields in one order, and without those that are empty.
 //! * **A write and its record are durable together.** The record goes with the first batch
 //!   that the call commits ([`store::with_attached`]), and costs no write of its own. A call that
 //!   committed nothing has its record appended before it is answered.
 //! * **What changes nothing need not wait**: calls of tools and refusals wait in a queue with a
-//!   limit. What it has no place for is counted, and the count becomes a record.
-//! * **Nobody pushes out the records of others by being refused.** Refusals of callers who do
-//!   not say who they are, and those of one caller beyond some in an hour, are counted by who,
-//!   where and why; some records an hour have the counts.
-//! * No secret and no argument is in a record: what a call was done to, and nothing else of it.
-//! * Old records are pruned by age and number. The chain then starts behind the last of them,
-//!   and a record says which that was.
+//!   limit. What does not fit is counted, and the count becomes a record.
+//! * **Refusals cannot push out the records of others.** Refusals of anonymous callers, and
+//!   those of one caller beyond a number in an hour, are counted by caller, origin and reason; a
+//!   few records an hour hold the counts.
+//! * No secret and no argument is in a record: only the names of what a call was done to.
+//! * Old records are pruned by age and number. The chain then starts after the last of them, and
+//!   a record names it.
 //!
-//! Not here: which calls are recorded (the contract), who calls (`tokens`), the list of calls of
-//! tools that agents' users look at (`tools`), the log of the server.
+//! Not here: which calls are recorded (the contract), who calls (`tokens`), the list of tool
+//! calls for the users of agents (`tools`), the log of the server.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -63,22 +63,22 @@ use pending_events::PendingEvents;
 use retention::Retention;
 use store::{Batch, CommitError, Store, StoreError, Table, TableId};
 
-/// What is known of the trail as a whole.
+/// Facts about the trail as a whole.
 const STATE: Table<str, String> = Table::new(TableId::AuditState);
 /// The log that the trail belongs to: a store that was restored has another.
 const LOG: &str = "log";
-/// What the digest of a config file is keyed with: it may have secrets that could be guessed.
+/// The secret that keys digests of config files: these may hold secrets that could be guessed.
 const KEY: &str = "key";
 /// Records in one write.
 const RECORDS_PER_WRITE: usize = 256;
 
-/// How long records are kept.
+/// The retention of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuditConfig {
     /// Days.
     pub keep_days: u64,
-    /// How many at most: the oldest are pruned before their time.
+    /// The maximum number: beyond it the oldest are pruned before their time.
     pub max_records: u64,
 }
 
@@ -100,15 +100,15 @@ struct Inner {
     clock: Arc<dyn Clock>,
     config: AuditConfig,
     waiting: Mutex<PendingEvents>,
-    /// Told of each record that waits.
+    /// Notified of each record that waits.
     pending: tokio::sync::Notify,
-    /// One write of what waits at a time.
+    /// Held by the one write at a time.
     writing: tokio::sync::Mutex<Retention>,
-    /// Changes with each record that is durable.
+    /// Changes with each durable record.
     appended: watch::Sender<u64>,
-    /// A server has said that it starts.
+    /// A server has recorded its start.
     serves: AtomicBool,
-    /// Many wait, and are being written.
+    /// A write of a full queue is in progress.
     writes: AtomicBool,
 }
 
@@ -119,7 +119,7 @@ impl fmt::Debug for Audit {
 }
 
 impl Audit {
-    /// The trail of a store. Whoever opens it to write calls [`Audit::resume`] before all else.
+    /// The trail of a store. A writer calls [`Audit::resume`] first.
     #[must_use]
     pub fn new(store: Store, config: AuditConfig, clock: Arc<dyn Clock>) -> Self {
         Self(Arc::new(Inner {
@@ -140,14 +140,16 @@ impl Audit {
         waiting.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes on where the trail ends. In a store that was restored from a backup, or salvaged, it
-    /// says so, with the records that are missing.
+    /// Continues where the trail ends. In a store that was restored from a backup, or salvaged,
+    /// it records that, with the records that are missing.
     ///
     /// # Errors
     /// The store cannot be read or written.
     pub async fn resume(&self) -> Result<(), Error> {
         let store = &self.0.store;
         let known = store.get(&STATE, LOG)?.map(|known| known.value);
+        // A restore or a salvage gives the log another identity: only then the trail may have
+        // lost its end.
         if known.as_deref() == Some(store.log_id()) {
             return Ok(());
         }
@@ -166,7 +168,8 @@ impl Audit {
             let found = found
                 .await
                 .map_err(|error| Error::Fault(error.to_string()))?;
-            // In one commit: the end is what tells that records after the last are missing.
+            // In one commit: only the stored end shows that records after the last are missing,
+            // so it goes with the record that names them.
             batch.forget_end();
             let mut event = Event::new(self.0.clock.now(), EventKind::Restored);
             event.details = found.missing_details();
@@ -176,7 +179,7 @@ impl Audit {
         Ok(())
     }
 
-    /// A server starts: its version, and the digest of the config file that it read.
+    /// Records that a server starts: its version, and the digest of its config file.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -190,7 +193,7 @@ impl Audit {
         Ok(())
     }
 
-    /// A server has read its config file again.
+    /// Records that a server has read its config file again.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -200,8 +203,8 @@ impl Audit {
         self.append(&event).await
     }
 
-    /// The digest of a config file as it is told: nobody can try out what a short secret in it
-    /// may have been.
+    /// Returns the digest of a config file as a detail. It is keyed, so that a reader of the
+    /// trail cannot try out what a short secret in the file may have been.
     fn config_detail(
         &self,
         config: Option<Digest>,
@@ -214,7 +217,7 @@ impl Audit {
         Ok(config.map(|digest| ("config".to_owned(), keyed(digest).to_string())))
     }
 
-    /// Writes all that waits and, of a server, that it stops.
+    /// Writes the whole queue and, for a server, the record of its stop.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -227,12 +230,12 @@ impl Audit {
         self.write().await
     }
 
-    /// What a call of an rpc that is recorded leaves.
+    /// Begins the record of a call.
     pub fn begin(&self, rpc: &Arc<Rpc>, access: &Access, headers: &HeaderMap) -> Call {
         Call::begin(self, rpc, access, headers)
     }
 
-    /// A call was refused because of who makes it.
+    /// Records that a call was refused because of its caller.
     pub fn refused(&self, rpc: &Rpc, access: &Access, headers: &HeaderMap, code: Code) {
         let event = call::event(self.0.clock.now(), rpc, access, headers);
         self.failed(Event {
@@ -241,7 +244,7 @@ impl Audit {
         });
     }
 
-    /// A request was refused before it was known which call it is; `caller` is anonymous where
+    /// Records that a request was refused before its rpc was known; `caller` is anonymous where
     /// that was not known either.
     pub fn refused_early(&self, caller: &Principal, origin: Origin, code: Code) {
         let mut event = Event::new(self.0.clock.now(), EventKind::Call);
@@ -250,13 +253,13 @@ impl Audit {
         self.failed(event);
     }
 
-    /// A call that failed is recorded, or counted.
+    /// Records or counts a call that failed.
     fn failed(&self, event: Event) {
         self.waiting().failed(event);
         self.write_soon();
     }
 
-    /// What need not be durable before an answer.
+    /// Queues a record that need not be durable before an answer.
     fn push(&self, event: Event) {
         self.waiting().push(event);
         self.write_soon();
@@ -267,16 +270,16 @@ impl Audit {
         self.0.pending.notified().await;
     }
 
-    /// Has many that wait written, beside those who write now and then: a command that
-    /// publishes thousands of skills has none of these.
+    /// Writes a queue that grows full without waiting for the next periodic write: a command
+    /// that publishes thousands of skills has no periodic write.
     fn write_soon(&self) {
         self.0.pending.notify_one();
-        if !self.waiting().are_many() || self.0.writes.swap(true, Ordering::AcqRel) {
+        if !self.waiting().are_due() || self.0.writes.swap(true, Ordering::AcqRel) {
             return;
         }
         let audit = self.clone();
         let write = async move {
-            // What is not written waits, and whoever writes next is told why.
+            // What is not written stays queued, and the next writer gets the error.
             let _waits = audit.write().await;
             audit.0.writes.store(false, Ordering::Release);
         };
@@ -298,15 +301,10 @@ impl Audit {
         self.0.appended.send_modify(|count| *count += 1);
     }
 
-    /// Changes with each record.
-    fn grows(&self) -> watch::Receiver<u64> {
-        self.0.appended.subscribe()
-    }
-
-    /// Writes what waits, and prunes what is too old.
+    /// Writes the queue, and prunes what is too old.
     ///
     /// # Errors
-    /// The store refuses; what was not written waits for the next time.
+    /// The store refuses; what was not written stays queued.
     pub async fn write(&self) -> Result<(), CommitError> {
         let mut retention = self.0.writing.lock().await;
         self.waiting().summarize(self.0.clock.now(), false);
@@ -314,9 +312,8 @@ impl Audit {
             let (bodies, records, lost) = {
                 let waiting = self.waiting();
                 let (records, lost) = waiting.next(RECORDS_PER_WRITE);
-                let records: Vec<_> = records.map(Event::encode).collect();
-                let count = records.len();
-                let mut bodies = records;
+                let mut bodies: Vec<_> = records.map(Event::encode).collect();
+                let count = bodies.len();
                 if lost > 0 {
                     let mut event = Event::new(self.0.clock.now(), EventKind::Lost);
                     event.count = lost;
@@ -332,6 +329,8 @@ impl Audit {
                 batch.append(body);
             }
             self.0.store.commit(batch).await?;
+            // Removed only now, so a failed commit loses none. New records join at the end, and
+            // only this task removes any.
             self.waiting().written(records, lost);
             self.grew();
         }

@@ -7,18 +7,19 @@ use crate::{Audit, Entry, Error, Event, EventKind};
 use access::Action;
 use model::{open_token, seal_token};
 
-/// Records that one page looks at, so that a filter that finds nothing ends.
-const MAX_LOOKED_AT: usize = 4_000;
+/// Maximum number of records that one page reads, so that a filter without a match ends.
+const MAX_SCANNED: usize = 4_000;
 const PAGE: &str = "audit";
-/// How much later than one before it a record may have happened.
+/// Maximum by which a record may be older than the one before it: records wait in a queue, so
+/// the order of the chain is not quite that of their times.
 const OUT_OF_ORDER: SignedDuration = SignedDuration::from_hours(1);
 
-/// Which records. What is left out holds for all.
+/// A filter for records. A field that is left out matches all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
-    /// From then on.
+    /// Not before this time.
     pub since: Option<Timestamp>,
-    /// Before then.
+    /// Before this time.
     pub until: Option<Timestamp>,
     /// Of this kind.
     pub kind: Option<EventKind>,
@@ -28,9 +29,9 @@ pub struct Filter {
     pub rpc: Option<String>,
     /// Of rpcs that need this action.
     pub action: Option<Action>,
-    /// Done to this; with `*` at the end: to what begins so.
+    /// With this among their names; with `*` at the end: with a name that begins with it.
     pub name: Option<String>,
-    /// Which ended so.
+    /// With this outcome.
     pub outcome: Option<String>,
 }
 
@@ -83,7 +84,8 @@ impl Filter {
 }
 
 impl Audit {
-    /// Records, newest first. A page may have fewer than asked for, or none, before the last.
+    /// Returns records, newest first. A page before the last may have fewer than asked for, or
+    /// none.
     ///
     /// # Errors
     /// The token is none of this list, or the store cannot be read.
@@ -97,8 +99,8 @@ impl Audit {
         };
         let mut entries = Vec::new();
         let mut last = None;
-        for (looked_at, link) in self.0.store.links_back(0, below).enumerate() {
-            if entries.len() >= limit || looked_at >= MAX_LOOKED_AT {
+        for (scanned, link) in self.0.store.links_back(0, below).enumerate() {
+            if entries.len() >= limit || scanned >= MAX_SCANNED {
                 let next = last.map(|number: u64| seal_token(PAGE, &binding, &number.to_string()));
                 return Ok(Page { entries, next });
             }
@@ -118,7 +120,7 @@ impl Audit {
         })
     }
 
-    /// Records after a number, oldest first, and the number to go on after.
+    /// Returns records after a number, oldest first, and the number after which to go on.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -136,11 +138,11 @@ impl Audit {
         Ok((found, last))
     }
 
-    /// Records after a number as they come.
+    /// Follows the records after a number as they are written.
     #[must_use]
     pub fn follow(&self, filter: Filter, after: u64) -> Follow {
         Follow {
-            grows: self.grows(),
+            grows: self.0.appended.subscribe(),
             audit: self.clone(),
             filter,
             after,
@@ -156,7 +158,7 @@ impl Audit {
     }
 }
 
-/// Records as they come.
+/// Records as they are written.
 #[derive(Debug)]
 pub struct Follow {
     audit: Audit,
@@ -166,13 +168,14 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// The next ones, as soon as there are some. None: none come any more.
+    /// Returns the next records, as soon as there are some. None: there will be no more.
     ///
     /// # Errors
     /// The store cannot be read.
     pub async fn next(&mut self) -> Result<Option<Vec<Entry>>, Error> {
         loop {
-            // Before the look: what is appended meanwhile is looked for again.
+            // Marked as seen before the read: what is appended during the read wakes the wait
+            // below at once.
             self.grows.borrow_and_update();
             let (found, last) = self.audit.after(&self.filter, self.after)?;
             let is_more = last > self.after;
@@ -181,7 +184,8 @@ impl Follow {
                 return Ok(Some(found));
             }
             if is_more {
-                // Others have their turn while a filter passes over many.
+                // The records were local and at hand, so this task has not yielded yet: a filter
+                // that passes over many must not keep a thread of the runtime.
                 tokio::task::yield_now().await;
             } else if self.grows.changed().await.is_err() {
                 return Ok(None);

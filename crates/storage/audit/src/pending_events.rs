@@ -1,4 +1,4 @@
-//! What waits to be written: records, and counts of what has none.
+//! The queue of records, and counts of calls without a record.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -8,13 +8,13 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{Event, EventKind};
 use model::Principal;
 
-/// Records that wait at most.
+/// Maximum number of records in the queue.
 pub(crate) const MAX_WAITING: usize = 5_000;
-/// Failed calls of one caller in an hour that have records of their own.
+/// Maximum number of failed calls of one caller in an hour that have records of their own.
 pub(crate) const MAX_FAILED: u32 = 1_000;
-/// Callers, addresses and reasons that are counted apart.
+/// Maximum number of callers, addresses and reasons that are counted separately.
 pub(crate) const MAX_COUNTED: usize = 1_024;
-/// Those that have a record of their count; one more has the sum of the others.
+/// Maximum number of counts that become a record each; one more record has the sum of the others.
 pub(crate) const MAX_SUMMARIES: usize = 16;
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
@@ -29,18 +29,18 @@ struct RefusalKey {
     outcome: String,
 }
 
-/// What waits.
+/// The queue.
 #[derive(Debug, Default)]
 pub(crate) struct PendingEvents {
     records: VecDeque<Event>,
-    /// Records for which there was no place.
+    /// Records that did not fit.
     lost: u64,
     counts: HashMap<RefusalKey, u64>,
-    /// Beyond what is counted apart.
+    /// Refusals beyond what is counted separately.
     others: u64,
-    /// When the counts become records; none: there are none.
+    /// The time at which the counts become records; none: there are no counts.
     due: Option<Timestamp>,
-    /// When they last did.
+    /// The time at which they last did.
     summarized: Option<Timestamp>,
     /// Failed calls that had records, by caller, since then.
     failed: HashMap<String, u32>,
@@ -56,15 +56,14 @@ impl PendingEvents {
         }
     }
 
-    /// There are so many that they should be written.
-    pub(crate) fn are_many(&self) -> bool {
+    /// Whether the queue should be written now.
+    pub(crate) fn are_due(&self) -> bool {
         self.records.len() >= MAX_WAITING / 10
     }
 
-    /// A failed call has a record, or is counted: one of nobody in particular, and of a caller
-    /// who had many.
+    /// Queues a failed call; counts it where the caller is anonymous or had many.
     pub(crate) fn failed(&mut self, event: Event) {
-        if event.principal != Principal::anonymous().as_str() && self.may_have_one(&event) {
+        if event.principal != Principal::anonymous().as_str() && self.has_own_record(&event) {
             self.push(event);
             return;
         }
@@ -84,13 +83,14 @@ impl PendingEvents {
             self.others += 1;
         }
         if self.due.is_none() {
-            // Soon where it was quiet, else an hour after the last time.
+            // A minute after the first one where it was quiet, else an hour after the last
+            // summary: so refusals cannot fill the trail.
             let next = self.summarized.map(|last| last + HOUR);
             self.due = Some(next.map_or(now + MINUTE, |next| next.max(now + MINUTE)));
         }
     }
 
-    fn may_have_one(&mut self, event: &Event) -> bool {
+    fn has_own_record(&mut self, event: &Event) -> bool {
         let is_over = |since| event.at.duration_since(since) > HOUR;
         if self.failed_since.is_none_or(is_over) {
             self.failed.clear();
@@ -111,6 +111,8 @@ impl PendingEvents {
         self.summarized = Some(now);
         let mut counts: Vec<_> = self.counts.drain().collect();
         counts.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
+        // An attacker who varies its address must not get a record for each: the rest becomes
+        // one sum.
         let rest = counts.split_off(counts.len().min(MAX_SUMMARIES));
         let others = rest.iter().map(|(_, count)| count).sum::<u64>() + self.others;
         self.others = 0;
@@ -131,12 +133,12 @@ impl PendingEvents {
         }
     }
 
-    /// The next records to write, and how many were lost.
+    /// Returns the next records to write, and the number of lost ones.
     pub(crate) fn next(&self, max: usize) -> (impl Iterator<Item = &Event>, u64) {
         (self.records.iter().take(max), self.lost)
     }
 
-    /// So many are durable.
+    /// Removes records that are durable now.
     pub(crate) fn written(&mut self, records: usize, lost: u64) {
         self.records.drain(..records.min(self.records.len()));
         self.lost -= lost;

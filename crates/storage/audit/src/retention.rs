@@ -9,12 +9,12 @@ use store::{Batch, ChainMark, CommitError, StoreError};
 pub(crate) const MAX_PRUNED: u64 = 1_000;
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-/// When to look again.
+/// When to check again.
 #[derive(Debug, Default)]
 pub(crate) struct Retention {
     /// For records that are too old.
     next: Option<Timestamp>,
-    /// How often records had been appended when there were not too many.
+    /// The number of writes at which there were not too many records.
     seen: Option<u64>,
 }
 
@@ -25,7 +25,7 @@ impl Audit {
         let appended = *self.0.appended.borrow();
         let now = self.0.clock.now();
         let is_due = retention.next.is_none_or(|next| next <= now);
-        // Servers ask many times a second, mostly of a trail that is as it was.
+        // A server calls this many times a second, mostly without a new record.
         if retention.seen == Some(appended) && !is_due {
             return Ok(());
         }
@@ -33,15 +33,18 @@ impl Audit {
         let end = store.chain_end()?.unwrap_or_default();
         let count = end.number.saturating_sub(start.number);
         let through = if count > config.max_records {
+            // A tenth at once: one at a time, each pruning would append a record for the one
+            // that it removes.
             let share = (config.max_records / 10).clamp(1, MAX_PRUNED);
-            // The record that says so is one more.
+            // One more for the record of the pruning itself.
             Some((count - config.max_records + 1).max(share).min(MAX_PRUNED))
         } else if is_due {
-            // Also after a fault: a damaged record is no reason to look all the time.
+            // Set before the read, which may fail: a damaged record must not cause a scan at
+            // every call.
             retention.next = Some(now + HOUR);
-            let old = self.too_old(start, now)?;
+            let old = self.count_expired(start, now)?;
             if old >= MAX_PRUNED {
-                // There may be more, so the next look is the next time.
+                // There may be more, so the next call checks again.
                 retention.next = None;
             }
             (old > 0).then_some(old)
@@ -52,9 +55,10 @@ impl Audit {
             retention.seen = Some(appended);
             return Ok(());
         };
-        // The last that there is stays: it is what the next one is chained to.
+        // The last record stays: the next one is chained to it.
         let last = store.links_back(0, through.min(end.number.saturating_sub(1)) + 1);
-        // Where so many were lost at once, the first that there is.
+        // Where a whole range was lost, no record is below the limit: then the first that there
+        // is.
         let first = || store.links(start.number + 1, end.number);
         let Some(last) = last.take(1).chain(first().take(1)).next().transpose()? else {
             return Ok(());
@@ -64,6 +68,8 @@ impl Audit {
         event.count = through.number.saturating_sub(start.number);
         event.details = through_details(through);
         let mut batch = Batch::new();
+        // In one batch: a chain that starts later always has the record that explains it, or
+        // `verify` reports it.
         batch.prune(start.number + 1, through);
         batch.append(event.encode());
         store.commit(batch).await?;
@@ -71,8 +77,8 @@ impl Audit {
         Ok(())
     }
 
-    /// How many of the oldest are older than they are kept.
-    fn too_old(&self, start: ChainMark, now: Timestamp) -> Result<u64, StoreError> {
+    /// Returns how many of the oldest records are past their time.
+    fn count_expired(&self, start: ChainMark, now: Timestamp) -> Result<u64, StoreError> {
         let days = i64::try_from(self.0.config.keep_days).unwrap_or(i64::MAX);
         let kept = SignedDuration::from_hours(days.saturating_mul(24));
         let Ok(oldest) = now.checked_sub(kept) else {
@@ -90,7 +96,7 @@ impl Audit {
     }
 }
 
-/// Which record was pruned last, as the record of that says it.
+/// Returns the details that name the record that was pruned last.
 pub(crate) fn through_details(through: ChainMark) -> crate::Details {
     [
         ("through".to_owned(), through.number.to_string()),

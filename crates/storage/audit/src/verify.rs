@@ -4,18 +4,18 @@ use crate::retention::through_details;
 use crate::{Details, Event, EventKind};
 use store::{ChainMark, Store};
 
-/// Sentences and gaps that are told at most.
-pub(crate) const MAX_TOLD: usize = 100;
+/// Maximum number of sentences and of gaps that are reported.
+pub(crate) const MAX_REPORTED: usize = 100;
 const MISSING: &str = "missing";
 
-/// What checking the trail found.
+/// The result of checking the trail.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verified {
     /// Records that are there.
     pub records: u64,
-    /// What does not fit, as sentences that say where.
+    /// The damage, as sentences that name its location.
     pub damage: Vec<String>,
-    /// Records that are not there, from the first number to the last.
+    /// Ranges of missing records, from the first number to the last.
     pub(crate) missing: Vec<(u64, u64)>,
 }
 
@@ -29,17 +29,17 @@ fn parsed(text: &str) -> Option<(u64, u64)> {
 }
 
 impl Verified {
-    /// The records that are not there, as the record of a restore names them.
+    /// Returns the missing records, as the record of a restore names them.
     pub(crate) fn missing_details(&self) -> Details {
         if self.missing.is_empty() {
             return Details::new();
         }
-        let told: Vec<_> = self.missing.iter().copied().map(range).collect();
-        [(MISSING.to_owned(), told.join(","))].into()
+        let ranges: Vec<_> = self.missing.iter().copied().map(range).collect();
+        [(MISSING.to_owned(), ranges.join(","))].into()
     }
 
     fn is_missing(&mut self, first: u64, last: u64) {
-        if self.missing.len() < MAX_TOLD {
+        if self.missing.len() < MAX_REPORTED {
             self.missing.push((first, last));
         } else if let Some(end) = self.missing.last_mut() {
             end.1 = last;
@@ -47,14 +47,14 @@ impl Verified {
     }
 
     fn wrong(&mut self, sentence: String) {
-        if self.damage.len() < MAX_TOLD {
+        if self.damage.len() < MAX_REPORTED {
             self.damage.push(sentence);
         }
     }
 }
 
 /// Reads the whole trail, and compares each record with its digest, and the ends with what is
-/// written of them.
+/// stored of them.
 #[must_use]
 pub fn verify(store: &Store) -> Verified {
     let mut found = Verified::default();
@@ -74,7 +74,7 @@ pub fn verify(store: &Store) -> Verified {
         let link = match link {
             Ok(link) => link,
             Err(error) => {
-                // Its number shows as missing.
+                // Its number is reported as missing, too.
                 found.wrong(error.to_string());
                 continue;
             }
@@ -90,6 +90,7 @@ pub fn verify(store: &Store) -> Verified {
         }
         if number > last.number + 1 {
             found.is_missing(last.number + 1, number - 1);
+            // The record after a gap has no neighbor to be checked against.
             before = None;
         }
         if before.is_some_and(|before| before.next(&link.body) != link.mark) {
@@ -109,9 +110,9 @@ pub fn verify(store: &Store) -> Verified {
         last = link.mark;
         before = Some(last);
     }
-    at_the_ends(&mut found, (start, pruned), (last, end));
+    check_ends(&mut found, (start, pruned), (last, end));
     for missing in std::mem::take(&mut found.missing) {
-        // A restore said so, in a record of the chain itself.
+        // Explained by a restore, in a record that the chain covers itself.
         let (first, last) = missing;
         if explained.iter().any(|(a, b)| *a <= first && last <= *b) {
             continue;
@@ -125,8 +126,8 @@ pub fn verify(store: &Store) -> Verified {
     found
 }
 
-/// Compares the ends of the chain with what is written of them.
-fn at_the_ends(
+/// Compares the ends of the chain with what is stored of them.
+fn check_ends(
     found: &mut Verified,
     (start, pruned): (ChainMark, Option<Details>),
     (last, end): (ChainMark, Option<ChainMark>),

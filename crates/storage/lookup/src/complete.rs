@@ -7,7 +7,7 @@ use super::Lookup;
 use model::{Reference, SkillKey};
 use registry::{Catalog, Head};
 
-/// What kind of name is completed.
+/// The kind of name to complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameForm {
     /// A short name.
@@ -16,7 +16,7 @@ pub enum NameForm {
     Id,
 }
 
-/// Names that begin so, as they are written, in the order of their lower case.
+/// Names with a prefix, as they are written, in the order of their lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     /// The names, each once.
@@ -26,16 +26,17 @@ pub struct Completion {
 }
 
 impl Lookup {
-    /// Up to `limit` names that begin with a prefix, compared without case. Only
-    /// what leads to an active version counts.
+    /// Returns up to `limit` names that begin with a prefix, compared without case. Only names
+    /// that lead to an active version count.
     #[must_use]
     pub fn complete(&self, prefix: &str, form: NameForm, limit: usize) -> Completion {
         let catalog = self.registry.catalog();
+        // One more than asked for shows whether there are more.
         let max = limit.saturating_add(1);
         let mut names: Vec<String> = match form {
             NameForm::Short => catalog
                 .names_with_prefix(prefix)
-                // What has the form of an id is read as one.
+                // `lookup` would read a name with the form of an id as an id.
                 .filter(|(name, _)| matches!(Reference::parse(name), Reference::Name(_)))
                 .map(|(name, winner)| spelled(name, winner))
                 .take(max)
@@ -48,7 +49,7 @@ impl Lookup {
     }
 }
 
-/// A name in lower case as the skill that wins it writes it.
+/// Returns a name in lower case as the skill that wins it writes it.
 fn spelled(name: &str, winner: &Head) -> String {
     let slug = winner.id.slug();
     let own = match &winner.summary {
@@ -58,8 +59,8 @@ fn spelled(name: &str, winner: &Head) -> String {
     own.to_owned()
 }
 
-/// Beginnings of ids up to the first slash behind the prefix; whole ids where
-/// there is none.
+/// Returns the beginnings of ids up to the first slash after the prefix; whole ids where there
+/// is none.
 fn segments(catalog: &Catalog, prefix: &str) -> impl Iterator<Item = String> {
     let prefix = prefix.to_ascii_lowercase();
     let mut next = prefix.clone();
@@ -71,15 +72,15 @@ fn segments(catalog: &Catalog, prefix: &str) -> impl Iterator<Item = String> {
             Some((segment, _)) => id.get(..=prefix.len() + segment.len())?,
             None => id,
         };
-        next = behind(&segment.to_ascii_lowercase());
+        next = end_of(&segment.to_ascii_lowercase());
         Some(segment.to_owned())
     })
 }
 
-/// The lowest text that is above a segment and all that is below it.
-fn behind(segment: &str) -> String {
+/// Returns the lowest text above a segment and all keys that begin with it.
+fn end_of(segment: &str) -> String {
     match segment.strip_suffix('/') {
-        // The character after the slash.
+        // `0` is the character after `/`: the whole subtree is skipped in one seek.
         Some(name) => format!("{name}0"),
         None => format!("{segment}\0"),
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with finding, and what each means to a caller.
+//! Errors of lookups, and the failure that a caller gets for each.
 
 use model::{Code, Failure, SkillUriError};
 
@@ -23,7 +23,7 @@ pub enum Error {
     Parameter {
         /// Field of the request.
         field: &'static str,
-        /// What is wrong with it.
+        /// The mistake in it.
         message: String,
     },
     /// The registry failed.

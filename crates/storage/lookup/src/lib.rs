@@ -3,20 +3,19 @@
 //!
 //! Rules:
 //!
-//! * A short name is compared without case, and where there is none with other
-//!   characters between its words. It goes to project before user before global, then
-//!   to the lowest id. What it hid is in the answer, always; so is a skill of the store whose
-//!   own id one of a folder has. One that leads nowhere is
-//!   answered with the names nearest to it.
-//! * Filters apply before paging. A list walks from its place in the order of ids
-//!   and, where a filter has an index, over that index only.
+//! * A short name is compared without case, and where there is none with other characters
+//!   between its words. It goes to project before user before global, then to the lowest id. The
+//!   answer always lists the skills that lost, and a skill of the store whose id a folder's
+//!   skill has too. A name that leads nowhere is answered with the nearest names.
+//! * Filters apply before paging. A list walks from its position in the order of ids and, where
+//!   a filter has an index, over that index only.
 //! * Every way to a file gives the same bytes.
-//! * Completing a name and writing a prompt cost what they answer, however many
-//!   skills there are.
+//! * The cost of completing a name or writing a prompt depends on the answer, not on the number
+//!   of skills.
 //!
 //! Search is a crate of its own (`search`): it follows the registry and keeps files.
 //!
-//! Not here: writes (`registry`; what their words lead to is), sets of skills
+//! Not here: writes (`registry`; only the skills that their words lead to are), sets of skills
 //! (`composition`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
@@ -56,7 +55,7 @@ pub struct Lookup {
     registry: Registry,
 }
 
-/// A skill that a reference led to, and those that it hid.
+/// A skill that a reference led to, and those that lost to it.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     /// The skill.
@@ -65,7 +64,7 @@ pub struct Resolved {
     pub shadowed: Vec<SkillId>,
 }
 
-/// A version that a reference led to, and the skills that it hid.
+/// A version that a reference led to, and the skills that lost to it.
 #[derive(Debug, Clone)]
 pub struct FoundSkill {
     /// The version.
@@ -74,14 +73,14 @@ pub struct FoundSkill {
     pub shadowed: Vec<SkillId>,
 }
 
-/// The skill of the store that one of a folder hides, by the id that they share.
+/// Returns the skill of the store that a folder's skill of the same id hides.
 fn hidden(catalog: &Catalog, key: &SkillKey) -> impl Iterator<Item = SkillId> {
     let hidden = catalog.hidden(key).filter(|head| head.active.is_some());
     hidden.map(|head| head.id.clone()).into_iter()
 }
 
 impl Lookup {
-    /// Reads of a registry.
+    /// Reads over a registry.
     #[must_use]
     pub fn new(registry: Registry) -> Self {
         Self { registry }
@@ -98,8 +97,7 @@ impl Lookup {
         Self::resolve_among(&self.registry.catalog(), reference)
     }
 
-    /// The same among the skills of a snapshot, for callers who look more than
-    /// once.
+    /// The same among the skills of a snapshot, for callers that resolve more than once.
     ///
     /// # Errors
     /// There is no such skill; it says which names are near.
@@ -108,7 +106,7 @@ impl Lookup {
         Ok(found.ok_or_else(|| catalog.not_found(&reference.to_string()))?)
     }
 
-    /// The same where none is as good as any other answer.
+    /// The same, without an error where there is none.
     #[must_use]
     pub fn find_among(catalog: &Catalog, reference: &Reference) -> Option<Resolved> {
         let name = match reference {

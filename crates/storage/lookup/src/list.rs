@@ -10,7 +10,7 @@ use registry::{Catalog, Facet, Head};
 
 const PAGE: &str = "skills";
 
-/// Which skills to list. Empty filters let everything through.
+/// A query for skills. Empty filters match everything.
 #[derive(Debug, Clone, Default)]
 pub struct ListQuery {
     /// Of this source.
@@ -27,9 +27,9 @@ pub struct ListQuery {
     pub location: Option<Location>,
     /// Of this trust tier.
     pub trust_tier: Option<TrustTier>,
-    /// Whose files have warnings.
+    /// With warnings about their files.
     pub with_problems: bool,
-    /// That require the skill of this id or short name.
+    /// Requiring the skill of this id or short name.
     pub requires: String,
 }
 
@@ -42,18 +42,15 @@ pub struct ListPage {
     pub next: Option<String>,
     /// The skills among which these are.
     pub catalog: Arc<Catalog>,
-    /// From here on, watching shows what changed since this list.
+    /// The token from which a watch shows the changes since this list.
     pub resume: String,
 }
 
 impl ListQuery {
     /// Facets that a skill must have.
     fn facets(&self) -> Vec<Facet> {
-        let mut facets: Vec<_> = self
-            .tags
-            .iter()
-            .map(|tag| Facet::Tag(tag.to_lowercase()))
-            .collect();
+        let tags = self.tags.iter().map(|tag| tag.to_lowercase());
+        let mut facets: Vec<_> = tags.map(Facet::Tag).collect();
         if !self.category.is_empty() {
             facets.push(Facet::category(&self.category));
         }
@@ -66,7 +63,7 @@ impl ListQuery {
         facets
     }
 
-    /// What all keys of the list begin with.
+    /// Returns the prefix of all keys of the list.
     fn prefix(&self) -> String {
         let (source, author) = (
             self.source.to_ascii_lowercase(),
@@ -79,7 +76,7 @@ impl ListQuery {
         }
     }
 
-    /// What a page token is bound to.
+    /// Returns the text that a page token is bound to.
     fn binding(&self) -> String {
         let requires = self.requires.to_lowercase();
         format!("{:?}\0{}\0{requires}", self.facets(), self.prefix())
@@ -87,8 +84,8 @@ impl ListQuery {
 }
 
 impl Lookup {
-    /// A page of the skills that have an active version; off the async threads where more
-    /// skills than the page has may have to be looked at.
+    /// Returns a page of the skills that have an active version; off the async threads where it
+    /// may have to visit more skills than the page has.
     ///
     /// # Errors
     /// The token is of another query; an author without a source.
@@ -108,8 +105,8 @@ impl Lookup {
         executor.run_fallible(Kind::Read, list).await
     }
 
-    /// The skills whose active versions require a skill, by id; off the async threads, since
-    /// all of them are looked at.
+    /// Returns the skills whose active versions require a skill, by id; off the async threads,
+    /// since it visits all of them.
     ///
     /// # Errors
     /// The work is refused or to stop.
@@ -136,10 +133,11 @@ impl Lookup {
                 message: "an author is one of a source; name the source too".to_owned(),
             });
         }
-        // Before the catalog is taken: whoever watches from this token on may hear of a change
-        // that is in the list, and misses none.
+        // Before the catalog is loaded: a watch from this token may repeat a change that is in
+        // the list already, but misses none.
         let resume = self.registry.resume_token();
         let catalog = self.registry.catalog();
+        // A token of another query would continue at a place that means nothing in this one.
         let binding = query.binding();
         let after = match token {
             "" => None,
@@ -151,22 +149,20 @@ impl Lookup {
         // One more than the page says whether there is a next one. There is no total: a filter
         // would have to visit every match to count them.
         let mut heads = candidates(&catalog, query, after.as_ref(), size + 1);
-        let next = (heads.len() > size).then(|| {
-            heads.truncate(size);
-            heads
-                .last()
-                .map(|last| seal_token(PAGE, &binding, last.id.key().as_str()))
-        });
+        let has_more = heads.len() > size;
+        heads.truncate(size);
+        let last = heads.last().filter(|_| has_more);
+        let next = last.map(|last| seal_token(PAGE, &binding, last.id.key().as_str()));
         Ok(ListPage {
             heads,
-            next: next.flatten(),
+            next,
             catalog,
             resume,
         })
     }
 }
 
-/// Up to `limit` skills of the query after a place.
+/// Returns up to `limit` skills of the query after a key.
 ///
 /// Walks the smallest set that an index gives: the skills of one facet, the dependents
 /// of one skill, else those of the prefix.
@@ -189,13 +185,14 @@ fn candidates(
         skill => Some(catalog.dependents(&Reference::parse(skill))),
     };
     sets.extend(&dependents);
-    // The smallest set is walked and the others are asked, so that a list costs what its
-    // rarest filter has.
+    // The smallest set is walked and the others are probed, so that a list costs no more than
+    // its rarest filter.
     sets.sort_by_key(|set| set.len());
     let Some((smallest, rest)) = sets.split_first() else {
         let heads = catalog.live_after(&prefix, after);
         return heads.take(limit).cloned().collect();
     };
+    // A walk begins at the prefix, or after the last page's key where that is further on.
     let first = SkillKey::from_stored(&prefix);
     let start = match after {
         Some(after) if *after >= first => Bound::Excluded(after.clone()),

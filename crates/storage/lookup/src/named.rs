@@ -1,4 +1,4 @@
-//! What the registry knows of a skill, and what it does to one, for the words that name it.
+//! Reads and writes of the registry by a reference instead of an id.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ impl Lookup {
         Ok(self.resolve(skill)?.head)
     }
 
-    /// What the scanner says of a version of a skill, held or not.
+    /// Returns the scan of a version of a skill, held or not.
     ///
     /// # Errors
     /// There is no such skill or version; the skill is blocked.
@@ -26,7 +26,7 @@ impl Lookup {
         Ok(self.registry.scan_version(&head.id, version).await?)
     }
 
-    /// A version of a skill, and the newest so many versions of this skill, newest first.
+    /// Returns a version of a skill, and the `newest` versions of this skill, newest first.
     ///
     /// # Errors
     /// As [`Lookup::get`].
@@ -72,7 +72,7 @@ impl Lookup {
         Ok(self.registry.instructions(&head.id, version).await?)
     }
 
-    /// What differs between two versions of a skill.
+    /// Returns the differences between two versions of a skill.
     ///
     /// # Errors
     /// There is no such skill, or as [`registry::Registry::diff`].
@@ -86,7 +86,7 @@ impl Lookup {
         Ok(self.registry.diff(&head.id, from, to).await?)
     }
 
-    /// How often a skill was used.
+    /// Returns the usage of a skill.
     ///
     /// # Errors
     /// There is no such skill, or as [`registry::Registry::skill_usage`].
@@ -103,8 +103,8 @@ impl Lookup {
         Ok(self.registry.export(&head.id, query).await?)
     }
 
-    /// A write to a skill; or the answer that it was given before under its name, where
-    /// the words for the skill lead nowhere by now.
+    /// Writes to a skill; or returns the remembered answer to the same write, where the
+    /// reference leads nowhere any more.
     ///
     /// # Errors
     /// There is no such skill, or those of the write.
@@ -114,7 +114,7 @@ impl Lookup {
         caller: &Caller,
         write: impl AsyncFnOnce(SkillId) -> Result<T, registry::Error>,
     ) -> Result<T, Error> {
-        // An id leads to its skill, whether or not there is one.
+        // An id needs no look-up: the write itself fails where there is no such skill.
         let id = skill.parse();
         let id = id.or_else(|_| Ok(self.head(&Reference::parse(skill))?.id.clone()));
         match id {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Error, FoundSkill, Lookup};
 use model::{FileEntry, FilePath, Reference, SkillUri, VersionSelector};
-use registry::{UsageKind, nearest_paths};
+use registry::UsageKind;
 
 /// A file as text.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub struct SkillText {
     pub found: FoundSkill,
     /// The file.
     pub file: FileEntry,
-    /// Canonical address of the file; with the version where one was asked for.
+    /// Canonical address of the file; with the version where the caller asked for one.
     pub uri: SkillUri,
     /// Its bytes.
     pub text: String,
@@ -33,7 +33,7 @@ pub struct FilePart {
 }
 
 impl Lookup {
-    /// A file of a skill as text, by its address.
+    /// Returns a file of a skill as text, by its address.
     ///
     /// # Errors
     /// The address is none, leads nowhere, or to a file that is not text.
@@ -43,8 +43,8 @@ impl Lookup {
         self.text(found, &path, uri.version, session).await
     }
 
-    /// What an address leads to, which may lack its scheme, or have a short name before
-    /// the path of a file.
+    /// Parses an address, which may lack its scheme, or have a short name before the path of a
+    /// file.
     ///
     /// # Errors
     /// The address is none.
@@ -52,7 +52,7 @@ impl Lookup {
         let text = if text.contains("://") {
             text.trim().to_owned()
         } else {
-            // What an address says without its scheme is what it says with it.
+            // An address means the same with and without its scheme.
             format!("skill://{}", bare(text))
         };
         let read = text.parse::<SkillUri>();
@@ -63,6 +63,8 @@ impl Lookup {
         if read.as_ref().is_ok_and(is_known) {
             return Ok(read?);
         }
+        // Second, since `refunds/docs/api.md` has the form of an id: a file of a short name must
+        // not hide a skill.
         let by_name = text.split_once("://").and_then(|(scheme, rest)| {
             let (name, path) = rest.split_once('/')?;
             let named: SkillUri = format!("{scheme}://{name}").parse().ok()?;
@@ -72,13 +74,10 @@ impl Lookup {
                 ..named
             })
         });
-        Ok(match by_name {
-            Some(by_name) => by_name,
-            None => read?,
-        })
+        by_name.map_or_else(|| Ok(read?), Ok)
     }
 
-    /// The version that an address leads to, and the path of its file there.
+    /// Returns the version that an address leads to, and the path of its file.
     fn at(&self, uri: &SkillUri) -> Result<(FoundSkill, String), Error> {
         let found = self.get(&uri.skill, &uri.version)?;
         let path = match &uri.file {
@@ -88,7 +87,7 @@ impl Lookup {
         Ok((found, path))
     }
 
-    /// The instructions of a skill, by its short name or id.
+    /// Returns the instructions of a skill, by its short name or id.
     ///
     /// # Errors
     /// There is no such skill.
@@ -125,11 +124,11 @@ impl Lookup {
         })
     }
 
-    /// A file of a version, from `offset` on and `limit` bytes of it; a limit of
-    /// 0 is up to the end.
+    /// Returns `limit` bytes of a file of a version from `offset` on; a limit of 0 is up to the
+    /// end.
     ///
     /// # Errors
-    /// There is no such skill, version or file; the offset is behind the end.
+    /// There is no such skill, version or file; the offset is beyond the end.
     pub async fn file(
         &self,
         reference: &Reference,
@@ -161,15 +160,8 @@ impl Lookup {
     async fn part(&self, found: FoundSkill, path: &str, session: &str) -> Result<FilePart, Error> {
         let (head, version) = (&found.described.head, &found.described.version);
         let file = version.file(path).or_else(|| version.file(bare(path)));
-        let file = file.cloned().ok_or_else(|| {
-            let paths = version.files.iter();
-            registry::Error::FileNotFound {
-                id: head.id.clone(),
-                version: version.number,
-                path: path.to_owned(),
-                near: nearest_paths(path, paths.map(|file| file.path.as_str())),
-            }
-        })?;
+        let no_file = || registry::Error::no_file(&head.id, version, path);
+        let file = file.cloned().ok_or_else(no_file)?;
         let bytes = self.registry.file(&head.id, version, file.path.as_str());
         let bytes = bytes.await?;
         self.registry
@@ -178,13 +170,13 @@ impl Lookup {
     }
 }
 
-/// A path that is an address, which says of which skill.
+/// Returns whether a path is an address, which names its skill itself.
 #[must_use]
 pub fn is_address(path: &str) -> bool {
     path.contains("://")
 }
 
-/// A path without what stands before it and means nothing.
+/// Returns a path without a leading `/` or `./`.
 fn bare(path: &str) -> &str {
     let mut path = path.trim();
     while let Some(rest) = path.strip_prefix("./").or_else(|| path.strip_prefix('/')) {

@@ -1,37 +1,37 @@
-//! The section of a prompt for a task: what fits it best, a share for what nobody
-//! has tried, and how to find the rest.
+//! The section of a prompt for a task: the best matches, a share for skills that were never
+//! used, and how to find the rest.
 //!
-//! Where every skill fits with its description, all are there, the fitting ones
-//! first. Otherwise fewer skills with what they are for serve an agent better than
-//! the names of many: lines of one length, until the room is taken.
+//! Where every skill fits with its description, all are there, the best matches first. Otherwise
+//! fewer skills with descriptions serve an agent better than the names of many: lines of one
+//! length, until the budget is used up.
 
 use std::sync::Arc;
 
 use super::Lookup;
-use super::prompt::{Entry, HEADING, NOTICE, Prompt, budget, grouped, whole};
+use super::prompt::{Entry, HEADING, NOTICE, Prompt, budget, complete, note};
 use model::SkillKey;
 use registry::{Catalog, Head};
 
-/// Characters of a description where not all skills fit.
+/// Maximum number of characters of a description where not all skills fit.
 const CHARS: usize = 160;
-/// Skills whose use is looked up, at most.
+/// Maximum number of skills whose usage is read.
 const MAX_LOOKUPS: usize = 200;
-/// Names of what was left out that are told.
+/// Maximum number of names of omitted skills in the answer.
 const MAX_OMITTED_NAMES: usize = 20;
-/// The share of whoever names none, in percent.
+/// The share where the caller names none, in percent.
 pub const EXPLORATION_PERCENT: u32 = 10;
 
-/// What a section is made for.
+/// The task of a section.
 #[derive(Debug, Clone, Default)]
 pub struct PromptTask {
     /// The skills that fit, best first.
     pub fitting: Vec<Arc<Head>>,
-    /// Share of the room for skills that nobody has used, in percent.
+    /// The share of the budget for skills that were never used, in percent.
     pub exploration_percent: u32,
 }
 
 impl Lookup {
-    /// The section for a task, in as many tokens at most; 0 is 2,000.
+    /// Returns the section for a task, in `max_tokens` at most; 0 is 2,000.
     ///
     /// # Errors
     /// Counts of use cannot be read.
@@ -56,29 +56,31 @@ impl Lookup {
             fitting.iter().copied().chain(others)
         };
         let entries = ordered().filter_map(|head| Entry::of(&catalog, head));
-        if let Some(prompt) = whole(entries, catalog.offered(), budget) {
+        if let Some(prompt) = complete(entries, catalog.offered(), budget) {
             return Ok(prompt);
         }
         let mut section = Section::new(&catalog, budget);
         let share = budget / 100 * task.exploration_percent.min(100) as usize;
-        // In turn, so that many new skills of one source do not take all of the share.
+        // One of each author in turn, so that many new skills of one author do not take the
+        // whole share.
         let others = catalog.in_turn();
         let others = others.filter(|head| head.is_offered() && !known.contains(&head.id.key()));
         let candidates = fitting.iter().copied().chain(others);
         let untried = self.untried(candidates, fitting.len().min(MAX_LOOKUPS), share / 40 + 1)?;
         let mut fitting = fitting.into_iter().peekable();
-        while let Some(head) = fitting.next_if(|head| section.takes(head, share)) {
+        // Matches first, up to the share that is reserved for untried skills.
+        while let Some(head) = fitting.next_if(|head| section.fits(head, share)) {
             section.add(head);
         }
         let mut explored = Vec::new();
         for head in untried {
-            if !section.has(&head) && section.takes(&head, 0) {
+            if !section.has(&head) && section.fits(&head, 0) {
                 explored.push(catalog.short_name(&head).to_owned());
                 section.add(&head);
             }
         }
-        // What exploring left over goes to what fits.
-        while let Some(head) = fitting.next_if(|head| section.has(head) || section.takes(head, 0)) {
+        // The rest of the share goes to the matches.
+        while let Some(head) = fitting.next_if(|head| section.has(head) || section.fits(head, 0)) {
             section.add(head);
         }
         let next: Vec<String> = fitting
@@ -89,8 +91,8 @@ impl Lookup {
         Ok(section.finish(explored, next))
     }
 
-    /// Skills that nobody has loaded or read, of the first so many that do not fit
-    /// best: what fits somewhat before what does not.
+    /// Returns skills that were never loaded or read, after the best matches: weaker matches
+    /// before the other skills.
     fn untried<'a>(
         &self,
         ordered: impl Iterator<Item = &'a Arc<Head>>,
@@ -98,7 +100,8 @@ impl Lookup {
         max: usize,
     ) -> Result<Vec<Arc<Head>>, registry::Error> {
         let mut found = Vec::new();
-        // The best few are listed in any case.
+        // The best quarter is listed in any case, so looking it up would waste the limited
+        // reads.
         for head in ordered.skip(best / 4).take(MAX_LOOKUPS) {
             if found.len() >= max {
                 break;
@@ -125,7 +128,7 @@ struct Section<'a> {
 
 impl<'a> Section<'a> {
     fn new(catalog: &'a Catalog, budget: usize) -> Self {
-        // Those that come with the server are few, so this is soon known.
+        // The skills that come with the server are few, so the first foreign one is found soon.
         let is_foreign = catalog
             .by_location()
             .any(|head| head.is_offered() && !head.id.is_builtin());
@@ -145,10 +148,10 @@ impl<'a> Section<'a> {
         self.listed.contains(&head.id.key())
     }
 
-    /// There is room for the line, for the note, and for what is kept free.
-    fn takes(&self, head: &Head, free: usize) -> bool {
+    /// Returns whether the line fits, with the note and the bytes to keep `free`.
+    fn fits(&self, head: &Head, free: usize) -> bool {
         let line = self.line(head);
-        let note = note(self.catalog.offered()).len();
+        let note = note_below(self.catalog.offered()).len();
         self.text.len() + line.len() + note + free <= self.budget
     }
 
@@ -162,9 +165,10 @@ impl<'a> Section<'a> {
         let (listed, live) = (self.listed.len(), self.catalog.offered());
         let left_out = live.saturating_sub(listed);
         if left_out > 0 {
-            let note = note(left_out);
+            let note = note_below(left_out);
             if listed == 0 {
-                // Also where there is no room for it: an agent must know.
+                // Also over the budget: without it an agent would believe that there are no
+                // skills.
                 note.trim_start().clone_into(&mut self.text);
             } else {
                 self.text.push_str(&note);
@@ -180,12 +184,7 @@ impl<'a> Section<'a> {
     }
 }
 
-fn note(left_out: usize) -> String {
-    let are = if left_out == 1 {
-        "skill is"
-    } else {
-        "skills are"
-    };
-    let number = grouped(left_out);
-    format!("\n{number} more {are} left out; search finds them, list_skills lists them.")
+fn note_below(left_out: usize) -> String {
+    let note = note("more ", left_out, ", list_skills lists them");
+    format!("\n{note}")
 }

@@ -1,15 +1,15 @@
-//! The blocklist: skills that this server hands out to nobody.
+//! The blocklist: skills that this server does not hand out.
 //!
-//! * What is blocked is a skill, with all its versions, those that are yet to come too: an
-//!   entry has a record of its own, which outlives the skill.
+//! * An entry blocks a skill, with all its versions, future ones too: it is a record of its own,
+//!   which outlives the skill.
 //! * The list is in memory with the catalog, which shows a blocked skill without an active
-//!   version. So whatever asks for skills by what is active (names, lists, search, prompts,
-//!   recommendations) has none of it, and [`Registry::version`], which everything else comes
-//!   through, refuses: sessions that loaded it, and calls of its tools, as well.
-//! * Nothing is lost by it: taken off the list, the skill is as it was, with what was written
-//!   to it meanwhile.
+//!   version. So whatever finds skills by their active version (names, lists, search, prompts,
+//!   recommendations) leaves it out, and [`Registry::version`], which everything else calls,
+//!   refuses it: also to sessions that loaded it, and for calls of its tools.
+//! * Nothing is lost: taken off the list, the skill is as it was, with what was written to it
+//!   meanwhile.
 //!
-//! Not here: what puts a skill there by itself.
+//! Not here: any rule that blocks a skill automatically.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,15 +17,16 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
 
+use super::outcome::skill_event;
 use super::{Caller, Error, Plan, Registry};
-use model::{Block, Event, EventKind, Principal, SkillId, SkillKey, open_token, seal_token};
+use model::{Block, EventKind, Principal, SkillId, SkillKey, open_token, seal_token};
 use store::{Batch, Table, TableId};
 
 pub(super) const BLOCKS: Table<SkillKey, Block> = Table::new(TableId::Blocks);
 
-/// Entries of a feed that are written at once, so that they share their flushes.
+/// Entries of a feed that are written concurrently, so that they share their flushes.
 const WRITE_CONCURRENCY: usize = 64;
-/// What pages of the list are called in their tokens.
+/// The purpose of the list's page tokens.
 const PAGE: &str = "blocklist";
 
 /// A change of the blocklist.
@@ -33,21 +34,21 @@ const PAGE: &str = "blocklist";
 pub struct Blocked {
     /// The skill.
     pub id: SkillId,
-    /// How many skills are on the list since.
+    /// The number of skills on the list now.
     pub size: usize,
-    /// Some of the skills that required it, where it was put on the list.
+    /// Some of the skills that require it, where it was put on the list.
     #[serde(default)]
     pub dependents: Vec<SkillId>,
 }
 
-/// The blocklist follows a feed.
+/// The changes of the blocklist by a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Refreshed {
-    /// Skills that are blocked since.
+    /// The number of skills that were blocked.
     pub added: usize,
-    /// Skills that the feed does not name any more.
+    /// The number of skills that the feed does not name any more.
     pub removed: usize,
-    /// How many skills are on the list.
+    /// The number of skills on the list.
     pub size: usize,
 }
 
@@ -56,14 +57,14 @@ pub struct Refreshed {
 pub struct BlockPage {
     /// The entries.
     pub blocks: Vec<Arc<Block>>,
-    /// How many there are in all.
+    /// The total number.
     pub size: usize,
     /// Token of the next page; none: this is the last.
     pub next: Option<String>,
 }
 
 impl Registry {
-    /// A page of the blocklist.
+    /// Returns a page of the blocklist.
     ///
     /// # Errors
     /// The token is of another query.
@@ -86,7 +87,7 @@ impl Registry {
         })
     }
 
-    /// Blocks a skill. What an entry says that is there already, it says anew.
+    /// Blocks a skill, or replaces the entry that it has already.
     ///
     /// # Errors
     /// There is no such skill; it comes with the server, and the caller is elsewhere.
@@ -100,7 +101,7 @@ impl Registry {
         if id.is_builtin() && caller.principal != Principal::local() {
             return Err(Error::ReadOnly { id });
         }
-        let dependents = self.catalog().told_dependents(&id);
+        let dependents = self.catalog().some_dependents(&id);
         self.put_block(&id, reason, false, caller).await?;
         Ok(Blocked {
             dependents,
@@ -126,8 +127,8 @@ impl Registry {
         }
     }
 
-    /// Has the list say what a feed says, beside what people put there. Each entry is written
-    /// by itself: what was written stays where a later one fails, and another call goes on.
+    /// Makes the list follow a feed, in addition to the entries of people. Each entry is written
+    /// by itself: where one fails, those before it stay, and another call goes on.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -161,7 +162,7 @@ impl Registry {
             .await?;
         let delete = |id: SkillId| async move {
             match self.delete_block(&id, true, caller).await {
-                // Somebody else did.
+                // Another caller removed it meanwhile.
                 Err(Error::NotBlocked { .. }) => Ok(()),
                 done => done,
             }
@@ -190,7 +191,7 @@ impl Registry {
         self.write(caller, || {
             let stored = self.inner.store.get(&BLOCKS, &key)?;
             let stays = |block: &Block| {
-                // What people put there is not the feed's to change.
+                // The feed must not change an entry of a person.
                 let is_theirs = from_feed && !block.from_feed;
                 is_theirs || (block.reason == reason && block.from_feed == from_feed)
             };
@@ -207,7 +208,7 @@ impl Registry {
             let mut batch = Batch::new();
             batch.expect(&BLOCKS, &key, stored.map(|stored| stored.revision).into());
             batch.put(&BLOCKS, &key, &block);
-            let event = self.list_event(EventKind::Blocked, id, caller);
+            let event = skill_event(EventKind::Blocked, id, block.time, caller);
             Ok(Plan::Write(batch, event, ()))
         })
         .await
@@ -231,29 +232,15 @@ impl Registry {
             let mut batch = Batch::new();
             batch.expect(&BLOCKS, &key, Some(stored.revision).into());
             batch.delete(&BLOCKS, &key);
-            let event = self.list_event(EventKind::Unblocked, id, caller);
+            let event = skill_event(EventKind::Unblocked, id, self.inner.clock.now(), caller);
             Ok(Plan::Write(batch, event, ()))
         })
         .await
     }
 
-    fn list_event(&self, kind: EventKind, id: &SkillId, caller: &Caller) -> Event {
-        Event {
-            kind,
-            skill_id: id.clone(),
-            version: None,
-            semantic_version: None,
-            digest: None,
-            active: None,
-            held: false,
-            time: self.inner.clock.now(),
-            actor: caller.principal.clone(),
-        }
-    }
-
-    /// Nothing is published to a blocked skill, and none of its versions made the active one.
-    /// It would be handed out to nobody; who writes is told instead of left to wonder. The
-    /// server itself puts its own skills in place all the same.
+    /// Refuses to publish to a blocked skill, or to activate one of its versions. It would not
+    /// be handed out; so the writer gets an error instead of a success without effect. The
+    /// server itself installs its own skills all the same.
     pub(super) fn refuse_blocked(&self, key: &SkillKey, caller: &Caller) -> Result<(), Error> {
         match self.catalog().block(key) {
             Some(block) if caller.principal != Principal::system() => Err(Error::blocked(block)),

@@ -4,42 +4,56 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
+use super::Error;
 use model::{Digest, FileEntry, FilePath, Problem, Severity, Skill, SkillId, bundle_digest};
 
-/// The files of a skill, and how to look at them.
+/// The parts of a version: the id, the SKILL.md, the digest, the files, and the problems.
+type Accepted = (SkillId, Skill, Digest, Vec<FileEntry>, Vec<Problem>);
+
+/// The files of a skill, and how to read them.
 #[derive(Debug, Clone, Default)]
 pub struct Bundle {
-    /// Where the skill lives; none: `local/global/` and its name.
+    /// The id of the skill; none: `local/global/` and its name.
     pub id: Option<SkillId>,
     /// Its files.
     pub files: BTreeMap<FilePath, Bytes>,
     /// Name of the folder they come from; empty: not known.
     pub folder: String,
-    /// Refuse what the standard does not allow.
+    /// Whether to refuse what the standard does not allow.
     pub strict: bool,
 }
 
-/// A bundle that was read: what would be published, and all that is wrong.
+/// A bundle that was read: the version that would be published, and all problems.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// Id it would get; none where it has no usable name.
+    /// The id that it would get; none where it has no usable name.
     pub id: Option<SkillId>,
-    /// What its SKILL.md says; none where it is refused.
+    /// The contents of its SKILL.md; none where it is refused.
     pub skill: Option<Skill>,
     /// Digest over all its files.
     pub digest: Digest,
     /// Its files, by path.
     pub files: Vec<FileEntry>,
-    /// All that was found, errors first.
+    /// All problems, errors first.
     pub problems: Vec<Problem>,
 }
 
 impl Candidate {
-    /// It would be published.
+    /// Returns whether it would be published.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         let refuses = |problem: &Problem| problem.severity == Severity::Error;
         self.id.is_some() && self.skill.is_some() && !self.problems.iter().any(refuses)
+    }
+
+    /// Returns the parts of a version.
+    pub(super) fn accepted(self) -> Result<Accepted, Error> {
+        match (self.id, self.skill) {
+            (Some(id), Some(skill)) => Ok((id, skill, self.digest, self.files, self.problems)),
+            _ => Err(Error::Invalid {
+                problems: self.problems,
+            }),
+        }
     }
 }
 

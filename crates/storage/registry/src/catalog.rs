@@ -19,9 +19,9 @@ type Names = OrdMap<Arc<str>, OrdSet<(Rank, SkillKey)>>;
 /// The order in which skills win a short name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Rank {
-    /// Comes with a server that many share: nobody there hides it from the others.
+    /// Comes with a shared server: no caller may hide it from the others.
     Shared,
-    /// Lives at this location, and is before what comes with the server.
+    /// Is at this location, before what comes with the server.
     Personal(Location),
     /// Comes with the server.
     Own,
@@ -44,19 +44,19 @@ pub struct Catalog {
     pub(super) blocks: OrdMap<SkillKey, Arc<Block>>,
     /// Skills of the store that those of folders hide, by the id that they share.
     pub(super) hidden: OrdMap<SkillKey, Arc<Head>>,
-    /// Why folders that have these names, in lower case, are no skills.
+    /// The reasons why folders of these names, in lower case, are no skills.
     pub(super) refused: Arc<BTreeMap<String, String>>,
-    /// What namespaces hold, by name in lower case.
+    /// The storage that namespaces use, by name in lower case.
     pub(super) holdings: OrdMap<String, Holding>,
     /// Versions that are held for review.
     held: OrdSet<(SkillKey, VersionNumber)>,
-    /// Whose skills are trusted how far.
+    /// The trust in the sources of skills.
     tiers: Arc<Tiers>,
     /// More than one machine is served.
     is_shared: bool,
 }
 
-/// The live skills whose ids begin so, one after the other.
+/// A cursor over the live skills of a namespace.
 struct Namespace {
     prefix: String,
     /// The lowest key that was not given.
@@ -80,14 +80,14 @@ impl Namespace {
         is_inside.then_some(head)
     }
 
-    /// Below all keys that come after its own.
+    /// Returns a key after its own, and not after any other.
     fn end(&self) -> SkillKey {
-        // `0` is what comes after `/`.
+        // `0` is the character after `/`.
         SkillKey::from_stored(&format!("{}0", self.prefix.trim_end_matches('/')))
     }
 }
 
-/// Short names under which a skill is found: its slug and its name.
+/// Returns the short names of a skill: its slug and its name.
 fn names(head: &Head) -> Vec<Arc<str>> {
     let slug = head.id.slug().to_lowercase();
     let name = head
@@ -98,7 +98,7 @@ fn names(head: &Head) -> Vec<Arc<str>> {
     std::iter::once(slug).chain(name).map(Arc::from).collect()
 }
 
-/// The first key that may start with `prefix`, and the range of keys after `after`, or
+/// Returns the first key that may start with `prefix`, and the range of keys after `after`, or
 /// from there on.
 fn beginning(
     prefix: &str,
@@ -130,7 +130,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// One without skills, with the same rules.
+    /// Returns an empty catalog with the same rules.
     pub(super) fn empty(&self) -> Self {
         Self {
             tiers: Arc::clone(&self.tiers),
@@ -139,7 +139,7 @@ impl Catalog {
         }
     }
 
-    /// Takes in that a skill is on the blocklist, or is not.
+    /// Updates the blocklist.
     pub(super) fn set_block(&mut self, key: &SkillKey, block: Option<Block>) {
         match block {
             Some(block) => self.blocks.insert(key.clone(), Arc::new(block)),
@@ -147,9 +147,9 @@ impl Catalog {
         };
     }
 
-    /// Takes in what happened to a skill, with the head that it has now.
+    /// Applies an event of a skill, with the head that it has now.
     pub(super) fn apply(&mut self, event: &Event, head: Option<Head>) {
-        // Taken out whole and put in anew: names, facets and ranks of the old head are in many
+        // Removed and inserted as a whole: names, facets and ranks of the old head are in many
         // indexes, and the new one may share none of them.
         let before = self.remove(&event.skill_id.key());
         let Some(mut head) = head else { return };
@@ -184,14 +184,14 @@ impl Catalog {
         head.set_tier(&self.tiers);
         head.blocked = self.blocks.get(&key).cloned();
         if head.blocked.is_some() {
-            // Whoever asks what is active has nothing of it.
+            // So every index of live skills leaves it out.
             head.active = None;
             head.summary = None;
         }
         self.index(Arc::new(head));
     }
 
-    /// Adds a head that is as it is shown.
+    /// Adds a head as it is.
     pub(super) fn index(&mut self, head: Arc<Head>) {
         let key = head.id.key();
         for number in &head.held {
@@ -246,7 +246,7 @@ impl Catalog {
         }
     }
 
-    // Two indexes, so that a skill without an active version never stands before one that has
+    // Two indexes, so that a skill without an active version never comes before one that has
     // one.
     fn names_of(&mut self, head: &Head) -> &mut Names {
         if head.active.is_some() {
@@ -256,19 +256,19 @@ impl Catalog {
         }
     }
 
-    /// How many skills are on the blocklist.
+    /// Returns the number of skills on the blocklist.
     #[must_use]
     pub fn blocked(&self) -> usize {
         self.blocks.len()
     }
 
-    /// What the blocklist says of a skill.
+    /// Returns the blocklist's entry of a skill.
     #[must_use]
     pub fn block(&self, key: &SkillKey) -> Option<&Arc<Block>> {
         self.blocks.get(key)
     }
 
-    /// The blocklist, by id, from behind a skill on.
+    /// Returns the blocklist, by id, after a skill.
     pub(super) fn blocks_after(
         &self,
         after: Option<&SkillKey>,
@@ -277,31 +277,31 @@ impl Catalog {
         self.blocks.range(range).map(|(_, block)| block)
     }
 
-    /// How many skills there are, those without an active version included.
+    /// Returns the number of skills, those without an active version included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.heads.len()
     }
 
-    /// There is no skill.
+    /// Returns whether there is no skill.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.heads.is_empty()
     }
 
-    /// The head of a skill.
+    /// Returns the head of a skill.
     #[must_use]
     pub fn get(&self, key: &SkillKey) -> Option<&Arc<Head>> {
         self.heads.get(key)
     }
 
-    /// How many versions are held for review.
+    /// Returns the number of versions that are held for review.
     #[must_use]
     pub fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// Versions that are held for review, after one, by skill and number.
+    /// Returns the versions that are held for review, after one, by skill and number.
     pub fn held_after<'a>(
         &'a self,
         after: Option<&(SkillKey, VersionNumber)>,
@@ -311,9 +311,9 @@ impl Catalog {
         found.filter_map(|(key, number)| Some((Arc::clone(self.heads.get(key)?), *number)))
     }
 
-    /// Skills of a short name, in the order in which they win it: live ones
-    /// first, then by location, those that come with the server before others of
-    /// theirs, then by id. On a server that many share its own come first.
+    /// Returns the skills of a short name, in the order in which they win it: live ones first,
+    /// then by location, those that come with the server before others of theirs, then by id. On
+    /// a shared server its own come first.
     pub fn named(&self, name: &str) -> impl Iterator<Item = &Arc<Head>> {
         let name = name.to_lowercase();
         [&self.live_names, &self.withdrawn_names]
@@ -323,8 +323,8 @@ impl Catalog {
             .filter_map(|(_, key)| self.heads.get(key))
     }
 
-    /// The shortest name that leads to a skill: its slug, or its id where
-    /// another skill wins the slug.
+    /// Returns the shortest name that leads to a skill: its slug, or its id where another skill
+    /// wins the slug.
     #[must_use]
     pub fn short_name<'a>(&self, head: &'a Head) -> &'a str {
         let slug = head.id.slug();
@@ -334,8 +334,8 @@ impl Catalog {
         }
     }
 
-    /// Short names that begin so, in lower case and in their order, each with
-    /// the live skill that wins it.
+    /// Returns the short names with a prefix, in lower case and in order, each with the live
+    /// skill that wins it.
     pub fn names_with_prefix(&self, prefix: &str) -> impl Iterator<Item = (&str, &Arc<Head>)> {
         let prefix = prefix.to_lowercase();
         let start = (Bound::Included(prefix.as_str()), Bound::Unbounded);
@@ -348,29 +348,29 @@ impl Catalog {
             })
     }
 
-    /// How many skills are live.
+    /// Returns the number of live skills.
     #[must_use]
     pub fn live(&self) -> usize {
         self.live_sets().map(OrdSet::len).sum()
     }
 
-    /// How many of them agents are told of unasked.
+    /// Returns the number of live skills that agents are offered.
     #[must_use]
     pub fn offered(&self) -> usize {
         let others = self.with_facet(&Facet::NotOffered);
         self.live() - others.map_or(0, OrdSet::len)
     }
 
-    /// The live skills by location, then by id.
+    /// Returns the live skills by location, then by id.
     pub fn by_location(&self) -> impl Iterator<Item = &Arc<Head>> {
         self.live_sets()
             .flatten()
             .filter_map(|key| self.heads.get(key))
     }
 
-    /// The live skills: those that come with the server, then one of each source and
-    /// author in turn, so that many skills of one push nobody else's out of what has
-    /// no room for all. Looks up as many as are taken.
+    /// Returns the live skills: those that come with the server, then one of each source and
+    /// author in turn, so that the many skills of one author cannot push out those of others
+    /// where not all fit. It looks up only as many as are taken.
     pub fn in_turn(&self) -> impl Iterator<Item = &Arc<Head>> {
         let mut own = Namespace::new(SkillId::BUILTIN);
         let mut found: VecDeque<Namespace> = VecDeque::new();
@@ -379,7 +379,7 @@ impl Catalog {
             if let Some(head) = own.next(self) {
                 return Some(head);
             }
-            // Each namespace is looked for when the first round comes to it.
+            // Each namespace is searched when the first round comes to it.
             while let Some(head) = unseen.take().and_then(|from| self.live_from(&from)) {
                 let mut namespace = Namespace::new(&head.id.namespace().to_ascii_lowercase());
                 unseen = Some(namespace.end());
@@ -399,7 +399,7 @@ impl Catalog {
         })
     }
 
-    /// The live skill with the lowest key that is not below `key`.
+    /// Returns the live skill with the lowest key that is not below `key`.
     #[must_use]
     pub fn live_from(&self, key: &SkillKey) -> Option<&Arc<Head>> {
         self.live_sets()
@@ -408,15 +408,14 @@ impl Catalog {
             .and_then(|key| self.heads.get(key))
     }
 
-    /// Every live skill is in exactly one of these.
+    /// Returns sets of which exactly one has each live skill.
     fn live_sets(&self) -> impl Iterator<Item = &OrdSet<SkillKey>> {
         [Location::Project, Location::User, Location::Global]
             .into_iter()
             .filter_map(|location| self.with_facet(&Facet::Location(location)))
     }
 
-    /// Live skills whose keys come after `after` and start with `prefix`, in the order
-    /// of their keys.
+    /// Returns the live skills whose keys come after `after` and start with `prefix`, in order.
     pub fn live_after<'a>(
         &'a self,
         prefix: &str,
@@ -438,8 +437,7 @@ impl Catalog {
             .filter_map(|key| self.heads.get(key))
     }
 
-    /// Skills whose keys come after `after` and start with `prefix`, in the order
-    /// of their keys.
+    /// Returns the skills whose keys come after `after` and start with `prefix`, in order.
     pub fn after<'a>(
         &'a self,
         prefix: &str,
@@ -452,7 +450,7 @@ impl Catalog {
             .map(|(_, head)| head)
     }
 
-    /// Keys of the skills that have a facet.
+    /// Returns the keys of the skills that have a facet.
     #[must_use]
     pub fn with_facet(&self, facet: &Facet) -> Option<&OrdSet<SkillKey>> {
         self.facets.get(facet)

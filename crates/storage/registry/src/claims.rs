@@ -1,4 +1,4 @@
-//! Namespaces that become somebody's by the first publish in them.
+//! Namespaces that belong to their first publisher.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use super::{Caller, Error, Registry};
 use model::{Principal, SkillId};
 use store::{Batch, StoreError};
 
-/// What a publish does to the namespace of its skill.
+/// The effect of a publish on the namespace of its skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// Nothing: it is the caller's, or stays nobody's.
+    /// None: the namespace is the caller's, or stays without an owner.
     None,
-    /// It becomes the caller's.
+    /// The namespace becomes the caller's.
     Added,
-    /// It is somebody else's.
+    /// The namespace belongs to another caller.
     Others,
 }
 
 /// Gives namespaces to those who publish first in them.
 pub trait Claims: Send + Sync + fmt::Debug {
-    /// Adds to a batch what makes the namespace of a skill the caller's, where it is to be.
+    /// Adds the claim of a skill's namespace by the caller to a batch, where policy wants that.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -33,14 +33,14 @@ pub trait Claims: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> Result<Claim, StoreError>;
 
-    /// A skill was published, perhaps with a claim. It is asked on the thread that commits,
-    /// before anybody sees the version.
+    /// Notes that a skill was published, perhaps with a claim. It is called on the committing
+    /// thread, before any reader sees the version.
     fn published(&self, skill: &SkillId);
 }
 
 impl Registry {
-    /// Claims the namespace of a skill with a batch. `was_added`: an attempt before had a claim,
-    /// which another write came before.
+    /// Claims the namespace of a skill with a batch. `was_added`: an earlier attempt had a
+    /// claim, and lost to another write.
     pub(super) fn claim(
         &self,
         batch: &mut Batch,
@@ -53,12 +53,14 @@ impl Registry {
         };
         let prefix = format!("{}/", id.namespace().to_ascii_lowercase());
         let catalog = self.inner.catalog.load();
+        // Only the first publish in a namespace claims it.
         if !*was_added && catalog.after(&prefix, None).next().is_some() {
             return Ok(());
         }
         let now = self.inner.clock.now();
         match claims.claim(batch, id, &caller.principal, now)? {
-            // Whether the caller may publish here was asked when it was nobody's.
+            // The caller was permitted while the namespace had no owner: it must be checked
+            // again.
             Claim::Others if *was_added => return Err(Error::Contention),
             Claim::Added => *was_added = true,
             Claim::None | Claim::Others => {}

@@ -1,11 +1,11 @@
-//! How many skills there are, counted by what the catalog is ordered by.
+//! Numbers of skills by source and by tier.
 
 use super::{Catalog, Facet};
 use model::TrustTier;
 
 impl Catalog {
-    /// How many skills with an active version each source has: the first segment of their
-    /// ids, in lower case, in order.
+    /// Returns the number of skills with an active version of each source, the first segment of
+    /// their ids, in lower case and in order.
     pub fn by_source(&self) -> impl Iterator<Item = (&str, usize)> {
         let sources = self.facets.range(Facet::Source(String::new())..);
         sources.map_while(|(facet, skills)| match facet {
@@ -14,7 +14,7 @@ impl Catalog {
         })
     }
 
-    /// How many skills with an active version are of a tier.
+    /// Returns the number of skills with an active version of a tier.
     #[must_use]
     pub fn in_tier(&self, tier: TrustTier) -> usize {
         self.with_facet(&Facet::Tier(tier))

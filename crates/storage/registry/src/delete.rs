@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Caller, DIGESTS, Error, Plan, Registry, VERSIONS, holds, put_head, scans, usage, yanks,
-};
-use model::{Event, EventKind, SkillId};
-use store::{Batch, prefix};
+use super::outcome::skill_event;
+use super::usage::USAGE;
+use super::{Caller, DIGESTS, Error, Plan, Registry, VERSIONS, numbers, put_head};
+use model::{EventKind, SkillId};
+use store::{Batch, TableId, prefix};
 
-/// A skill is gone.
+/// The deletion of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {
     /// The skill that was.
     pub id: SkillId,
-    /// How many versions went with it.
+    /// The number of versions that went with it.
     pub versions: u32,
     /// Skills that required it, 100 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -41,28 +41,18 @@ impl Registry {
                 batch.delete(&DIGESTS, &(key.clone(), version.digest));
                 versions += 1;
             }
-            usage::forget(&mut batch, &key);
-            yanks::forget(&self.inner.store, &mut batch, &key)?;
-            scans::forget(&self.inner.store, &mut batch, &key)?;
-            holds::forget(&self.inner.store, &mut batch, &key)?;
-            let event = Event {
-                kind: EventKind::Deleted,
-                skill_id: head.id.clone(),
-                version: None,
-                semantic_version: None,
-                digest: None,
-                active: None,
-                held: false,
-                time: now,
-                actor: caller.principal.clone(),
-            };
+            batch.delete(&USAGE, &key);
+            for table in [TableId::Yanks, TableId::Scans, TableId::Holds] {
+                numbers::forget(&self.inner.store, &mut batch, table, &key)?;
+            }
+            let event = skill_event(EventKind::Deleted, &head.id, now, caller);
             let deleted = Deleted {
                 id: head.id.clone(),
                 versions,
-                dependents: self.catalog().told_dependents(&head.id),
+                dependents: self.catalog().some_dependents(&head.id),
             };
-            // The head and the semantic versions stay: without them a number or a version
-            // could be given to other bytes, and whoever pinned it would get those.
+            // The head and the semantic versions stay: without them a number or a version could
+            // be given to other bytes, and a client that pinned it would get those.
             head.deleted = true;
             head.active = None;
             head.summary = None;
@@ -73,6 +63,7 @@ impl Registry {
             Ok(Plan::Write(batch, event, deleted))
         })
         .await
+        // After the commit: counts that still waited would be written for a skill that is gone.
         .inspect(|deleted| self.inner.usage.forget(&deleted.id.key()))
     }
 }

@@ -1,8 +1,8 @@
 //! Which skills require another one.
 //!
 //! A rule names what it requires by id or by short name, and a short name leads to whichever
-//! skill wins it at the time. So skills are gathered by what their rules say, and where that
-//! leads is looked up when somebody asks: for the few whose rules say what may lead there.
+//! skill wins it at the time. So skills are indexed by the text of their rules, and the
+//! references are resolved at query time: for the few skills whose rules may lead there.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use super::head::Summary;
 use super::{Catalog, Head, spellings};
 use model::{Reference, SkillId, SkillKey, VersionedReference};
 
-/// Dependents of a skill that are told where it goes away, at most.
+/// Maximum number of dependents in the answer to a removal.
 const MAX_REPORTED_DEPENDENTS: usize = 100;
 
-/// What a skill requires, without versions.
+/// Returns the skills that a skill requires, without versions.
 pub(super) fn requirements(summary: &Summary) -> impl Iterator<Item = Reference> {
     let texts = summary.requires.iter().flatten();
     texts.map(|text| VersionedReference::parse(text).skill)
 }
 
-/// What a reference is gathered by: an id in lower case, or a name without what its spellings
-/// differ in.
+/// Returns the key by which a reference is indexed: an id in lower case, or a name without the
+/// characters in which its spellings differ.
 pub(super) fn called(reference: &Reference) -> String {
     match reference {
         Reference::Id(id) => id.key().as_str().to_owned(),
@@ -35,14 +35,14 @@ pub(super) fn called(reference: &Reference) -> String {
 }
 
 impl Catalog {
-    /// The spelling of a short name that skills have: the name itself, else another one.
+    /// Returns the spelling of a short name that skills have: the name itself, else another one.
     #[must_use]
     pub fn spelled(&self, name: &str) -> Option<String> {
         let mut all = std::iter::once(name.to_owned()).chain(spellings(name));
         all.find(|name| self.named(name).next().is_some())
     }
 
-    /// The skill of an id, or the one that wins a short name.
+    /// Returns the skill of an id, or the one that wins a short name.
     fn led_to(&self, reference: &Reference) -> Option<&Arc<Head>> {
         match reference {
             Reference::Id(id) => self.get(&id.key()),
@@ -50,8 +50,8 @@ impl Catalog {
         }
     }
 
-    /// The live skills whose active versions require a skill, whichever versions of it. Where
-    /// the reference leads nowhere, those that require what is not there.
+    /// Returns the live skills whose active versions require a skill, in any version. Where the
+    /// reference leads nowhere, those that require the missing skill.
     #[must_use]
     pub fn dependents(&self, reference: &Reference) -> OrdSet<SkillKey> {
         let target = self.led_to(reference);
@@ -82,8 +82,8 @@ impl Catalog {
         dependents.cloned().collect()
     }
 
-    /// Some of the dependents of a skill, for whoever takes it away.
-    pub(super) fn told_dependents(&self, id: &SkillId) -> Vec<SkillId> {
+    /// Returns some of the dependents of a skill, for the answer to its removal.
+    pub(super) fn some_dependents(&self, id: &SkillId) -> Vec<SkillId> {
         let dependents = self.dependents(&Reference::Id(id.clone()));
         let heads = dependents.iter().filter_map(|key| self.get(key));
         heads

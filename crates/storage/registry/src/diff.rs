@@ -1,16 +1,17 @@
-//! How two versions differ, field by field and file by file.
+//! The differences between two versions, field by field and file by file.
 //!
-//! Comparing has a budget. What it does not reach is told with its digests and sizes, and
-//! says why its lines are not there.
+//! A comparison has a budget. A file beyond it is listed with digests and sizes, and with the
+//! reason why its lines are missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Described, Error, Registry, lines};
+use super::{Described, Error, Registry, VERSIONS, lines};
 use executor::{Kind, Stop};
 use model::{FileEntry, SkillId, Version, VersionSelector};
+use store::prefix;
 
 /// A side longer than this is not compared line by line.
 const MAX_TEXT: u64 = 256 * 1024;
@@ -19,7 +20,7 @@ const MAX_DIFFS: usize = 2 * 1024 * 1024;
 /// Lines that are compared for one answer.
 const ANSWER_LINES: usize = 4 * lines::MAX_LINES;
 
-/// What happened to a field or a file.
+/// The kind of a change of a field or a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
     /// Only the newer side has it.
@@ -30,7 +31,7 @@ pub enum ChangeKind {
     Modified,
 }
 
-/// Something that one side or both have.
+/// A value of one side or both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change<T> {
     /// The older side.
@@ -40,7 +41,7 @@ pub struct Change<T> {
 }
 
 impl<T> Change<T> {
-    /// What happened.
+    /// Returns the kind of the change.
     #[must_use]
     pub fn kind(&self) -> ChangeKind {
         match (&self.old, &self.new) {
@@ -67,7 +68,7 @@ pub struct FileChange {
     pub path: String,
     /// The file on both sides.
     pub change: Change<FileEntry>,
-    /// The lines that differ, or why they are not told.
+    /// The lines that differ, or the reason why they are missing.
     pub lines: Lines,
 }
 
@@ -84,7 +85,7 @@ pub enum Lines {
     OverBudget,
 }
 
-/// How two versions differ.
+/// The differences between two versions.
 #[derive(Debug, Clone)]
 pub struct VersionDiff {
     /// The older side.
@@ -97,47 +98,35 @@ pub struct VersionDiff {
     pub files: Vec<FileChange>,
 }
 
-/// Pairs what two sides have under the same name, where they differ.
+/// Pairs the values of two sides under the same name, where they differ.
 fn changes<K: Ord + Clone, T: PartialEq + Clone>(
-    old: impl Iterator<Item = (K, T)>,
-    new: impl Iterator<Item = (K, T)>,
-) -> Vec<(K, Change<T>)> {
-    let mut pairs: BTreeMap<K, Change<T>> = BTreeMap::new();
-    for (key, value) in old {
-        pairs
-            .entry(key)
-            .or_insert(Change {
-                old: None,
-                new: None,
-            })
-            .old = Some(value);
-    }
-    for (key, value) in new {
-        pairs
-            .entry(key)
-            .or_insert(Change {
-                old: None,
-                new: None,
-            })
-            .new = Some(value);
-    }
-    pairs
+    old: impl IntoIterator<Item = (K, T)>,
+    new: impl IntoIterator<Item = (K, T)>,
+) -> impl Iterator<Item = (K, Change<T>)> {
+    let sides = |old, new| Change { old, new };
+    let old = old
         .into_iter()
-        .filter(|(_, change)| change.old != change.new)
-        .collect()
+        .map(|(key, old)| (key, sides(Some(old), None)));
+    let mut pairs: BTreeMap<K, Change<T>> = old.collect();
+    for (key, value) in new {
+        pairs.entry(key).or_insert(sides(None, None)).new = Some(value);
+    }
+    let pairs = pairs.into_iter();
+    pairs.filter(|(_, change)| change.old != change.new)
 }
 
-/// What is left for the files of an answer.
+/// The rest of the budget for the files of an answer.
 struct Budget {
     lines: usize,
     bytes: usize,
 }
 
-/// The text of a side; the empty one where there is no such side.
+/// Reads the text of a side; an empty one where there is no such side.
 fn text(registry: &Registry, file: Option<&FileEntry>) -> Result<Result<String, Lines>, Error> {
     let Some(file) = file else {
         return Ok(Ok(String::new()));
     };
+    // By its recorded size: a file that is too long is not read at all.
     if file.size > MAX_TEXT {
         return Ok(Err(Lines::TooLarge));
     }
@@ -187,19 +176,13 @@ fn files(
     to: &Version,
     stop: &Stop,
 ) -> Result<Vec<FileChange>, Error> {
-    let by_path = |version: &Version| {
-        version
-            .files
-            .iter()
-            .map(|file| (file.path.to_string(), file.clone()))
-            .collect::<Vec<_>>()
-    };
+    let entry = |file: &FileEntry| (file.path.to_string(), file.clone());
     let mut budget = Budget {
         lines: ANSWER_LINES,
         bytes: MAX_DIFFS,
     };
     let mut found = Vec::new();
-    for (path, change) in changes(by_path(from).into_iter(), by_path(to).into_iter()) {
+    for (path, change) in changes(from.files.iter().map(entry), to.files.iter().map(entry)) {
         stop.check()?;
         let lines = compared(registry, &path, &change, &mut budget)?;
         found.push(FileChange {
@@ -228,21 +211,10 @@ impl Registry {
             None => self.before(&to)?,
         };
         let (old, new) = (Arc::clone(&from.version), Arc::clone(&to.version));
-        let front_matter = |version: &Version| {
-            version
-                .skill
-                .front_matter
-                .clone()
-                .into_iter()
-                .collect::<Vec<_>>()
-        };
-        let fields = changes(
-            front_matter(&old).into_iter(),
-            front_matter(&new).into_iter(),
-        )
-        .into_iter()
-        .map(|(field, change)| FieldChange { field, change })
-        .collect();
+        let front_matter = |version: &Version| version.skill.front_matter.clone();
+        let fields = changes(front_matter(&old), front_matter(&new))
+            .map(|(field, change)| FieldChange { field, change })
+            .collect();
         let this = self.clone();
         let work = move |stop: &Stop| files(&this, &old, &new, stop);
         let files = self.executor().run_fallible(Kind::Diff, work).await;
@@ -271,10 +243,8 @@ impl Registry {
         }
         let key = to.head.id.key();
         let below = (key.clone(), to.version.number);
-        let found =
-            self.inner
-                .store
-                .before(&super::VERSIONS, &store::prefix(&key), Some(&below), 1)?;
+        let store = &self.inner.store;
+        let found = store.before(&VERSIONS, &prefix(&key), Some(&below), 1)?;
         let version = found.into_iter().next().ok_or_else(none)?;
         self.described(Arc::clone(&to.head), Arc::new(version))
     }

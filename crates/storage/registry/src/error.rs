@@ -1,15 +1,16 @@
-//! What can go wrong with skills and versions, and what each means to a caller.
+//! Errors of skills and versions, and the failure that a caller gets for each.
 
+use super::nearest::nearest_paths;
 use super::{Head, Hold, Near};
 use model::{
-    Block, Code, Digest, Failure, Problem, SkillId, SkillIdError, VersionNumber, VersionSelector,
-    shown,
+    Block, Code, Digest, Failure, Problem, Severity, SkillId, SkillIdError, Version, VersionNumber,
+    VersionSelector, shown,
 };
 use store::{CommitError, StoreError};
 
-/// Characters of a reason that a message repeats.
+/// Maximum number of characters of a reason that a message repeats.
 const MAX_REASON: usize = 200;
-/// Characters of why a folder is no skill.
+/// Maximum number of characters of the reason why a folder is no skill.
 const MAX_REFUSED: usize = 500;
 
 /// A call on the registry failed.
@@ -18,11 +19,11 @@ pub enum Error {
     /// No skill of this id or name.
     #[error("Skill '{reference}' not found in index")]
     SkillNotFound {
-        /// What the caller asked for.
+        /// The reference that the caller sent.
         reference: String,
         /// Names that may have been meant.
         near: Vec<Near>,
-        /// A folder around the caller that has the name, and why it is no skill.
+        /// The reason why a folder of the caller with this name is no skill.
         refused: Option<String>,
     },
     /// Every version of the skill was withdrawn.
@@ -57,7 +58,7 @@ pub enum Error {
         id: SkillId,
         /// The version.
         version: VersionNumber,
-        /// Why it was withdrawn.
+        /// The reason of the withdrawal.
         reason: String,
     },
     /// The version is held for review.
@@ -67,11 +68,11 @@ pub enum Error {
         id: SkillId,
         /// The version.
         version: VersionNumber,
-        /// Why it is held.
+        /// The reason of the hold.
         reason: String,
         /// Another version that can be had.
         active: Option<VersionNumber>,
-        /// It is in a folder, and in no store.
+        /// The version is in a folder, and in no store.
         is_local: bool,
     },
     /// The version is not held for review.
@@ -87,7 +88,7 @@ pub enum Error {
     Blocked {
         /// The skill.
         id: SkillId,
-        /// Why it is there.
+        /// The reason of the block.
         reason: String,
     },
     /// The skill is not on the blocklist.
@@ -99,7 +100,7 @@ pub enum Error {
     /// The feed of blocked skills cannot be taken in.
     #[error("The feed of blocked skills cannot be read: {reason}")]
     Feed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The version has no such file.
@@ -127,9 +128,9 @@ pub enum Error {
         id: SkillId,
         /// The name.
         name: String,
-        /// Whose it is.
+        /// The owner of the name.
         whose: String,
-        /// What to do.
+        /// The next step.
         step: String,
     },
     /// The skill would live on a person's machine, and the caller is not there.
@@ -164,10 +165,10 @@ pub enum Error {
     Parameter {
         /// Field of the request.
         field: &'static str,
-        /// What is wrong with it.
+        /// The mistake in it.
         message: String,
     },
-    /// What was sent is no skill.
+    /// The request is no skill.
     #[error("{}", .0.message)]
     Request(Box<Failure>),
     /// The idempotency key came with another request before.
@@ -196,9 +197,9 @@ pub enum Error {
     NamespaceFull {
         /// The skill.
         id: SkillId,
-        /// What it may hold so much of: `skills` or `bytes`.
+        /// The limited resource: `skills` or `bytes`.
         what: &'static str,
-        /// How much.
+        /// The limit.
         limit: u64,
     },
     /// The highest semantic version of the skill cannot be raised.
@@ -207,13 +208,13 @@ pub enum Error {
         /// The skill.
         id: SkillId,
     },
-    /// Other writes kept coming between.
+    /// Concurrent writes kept winning.
     #[error("Other writes to the same skill kept interfering")]
     Contention,
-    /// What is stored does not fit together.
+    /// The stored records are inconsistent.
     #[error("the data directory is damaged: {damage}")]
     Unfit {
-        /// The first thing that does not, as a sentence.
+        /// The first inconsistency, as a sentence.
         damage: String,
     },
     /// The store failed.
@@ -225,7 +226,7 @@ pub enum Error {
     /// Work was refused, or stopped.
     #[error(transparent)]
     Work(#[from] executor::Error),
-    /// There is no room for an answer.
+    /// There is no memory for an answer.
     #[error(transparent)]
     Full(#[from] admission::Full),
     /// A fault of the server, in words for its log.
@@ -234,10 +235,31 @@ pub enum Error {
 }
 
 impl Error {
-    /// It is over by itself: the store is opened again after a failed write.
+    /// Returns whether it ends by itself: the store is opened again after a failed write.
     #[must_use]
     pub const fn passes(&self) -> bool {
         matches!(self, Self::Store(StoreError::Reopening))
+    }
+
+    /// The skill has no such version.
+    pub(super) fn no_version(head: &Head, version: VersionSelector) -> Self {
+        Self::VersionNotFound {
+            id: head.id.clone(),
+            version,
+            there: there(head),
+        }
+    }
+
+    /// The version has no such file.
+    #[must_use]
+    pub fn no_file(id: &SkillId, version: &Version, path: &str) -> Self {
+        let paths = version.files.iter().map(|file| file.path.as_str());
+        Self::FileNotFound {
+            id: id.clone(),
+            version: version.number,
+            path: path.to_owned(),
+            near: nearest_paths(path, paths),
+        }
     }
 
     /// A version uses a content that is not stored.
@@ -275,6 +297,19 @@ impl Error {
     }
 }
 
+/// Describes the versions of a skill in a few words.
+fn there(head: &Head) -> String {
+    let (first, last) = (head.first_number, head.last_number);
+    let highest = &head.highest;
+    if first == last {
+        return format!("version {last} alone, {highest}");
+    }
+    let active = head.active.map_or_else(String::new, |active| {
+        format!(", of which {active} is active")
+    });
+    format!("versions {first} to {last}{active}; the highest is {highest}")
+}
+
 fn because(reason: &str) -> String {
     if reason.is_empty() {
         String::new()
@@ -284,23 +319,16 @@ fn because(reason: &str) -> String {
 }
 
 fn invalid(problems: &[Problem]) -> String {
-    let errors = problems
-        .iter()
-        .filter(|p| p.severity == model::Severity::Error)
-        .count();
-    match (problems.first(), errors) {
-        (Some(first), 0 | 1) => format!("The skill cannot be published: {first}"),
-        (Some(first), more) => {
-            format!(
-                "The skill cannot be published: {first} (and {} more)",
-                more - 1
-            )
-        }
-        (None, _) => "The skill cannot be published".to_owned(),
+    let refused = "The skill cannot be published";
+    let errors = problems.iter().filter(|p| p.severity == Severity::Error);
+    match (problems.first(), errors.count()) {
+        (Some(first), 0 | 1) => format!("{refused}: {first}"),
+        (Some(first), more) => format!("{refused}: {first} (and {} more)", more - 1),
+        (None, _) => refused.to_owned(),
     }
 }
 
-/// Where to publish what cannot live on the server's machine.
+/// Adds where to publish a skill that cannot be on the server's machine.
 fn elsewhere(failure: Failure, id: &SkillId) -> Failure {
     let slug = id.slug();
     failure
@@ -309,7 +337,7 @@ fn elsewhere(failure: Failure, id: &SkillId) -> Failure {
         .suggest("On the server's machine, `repertoire import DIR --location project` without --server reaches it through its data directory")
 }
 
-/// What to do about a version that is held.
+/// Adds the steps for a version that is held.
 fn held(
     failure: Failure,
     id: &SkillId,
@@ -335,7 +363,7 @@ fn held(
         .suggest(whose)
 }
 
-/// What to do about a name that leads nowhere.
+/// Adds the steps for a name that leads nowhere.
 fn not_found(failure: Failure, asked: &str, near: &[Near], refused: Option<&str>) -> Failure {
     let failure = match refused {
         Some(why) => failure.suggest(shown(why, MAX_REFUSED)),

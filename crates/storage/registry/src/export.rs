@@ -38,27 +38,27 @@ impl ArchiveFormat {
     }
 }
 
-/// What to hand out of a skill.
+/// The query for an archive of a skill.
 #[derive(Debug, Clone)]
 pub struct ExportQuery {
-    /// Which version.
+    /// The version.
     pub version: VersionSelector,
-    /// In which form.
+    /// The format.
     pub format: ArchiveFormat,
-    /// Only what the archive is, without its bytes: no use of the skill.
+    /// Whether to leave out the bytes: this does not count as a use of the skill.
     pub info_only: bool,
 }
 
 /// A version as an archive, with its files at the root.
 #[derive(Debug, Clone)]
 pub struct Archive {
-    /// What is in it.
+    /// The version in it.
     pub of: Described,
     /// Its form.
     pub format: ArchiveFormat,
-    /// Its bytes; empty where only what it is was asked for.
+    /// Its bytes; empty where they were left out.
     pub bytes: Bytes,
-    /// How many they are.
+    /// The number of its bytes.
     pub size: u64,
     /// Digest of its bytes.
     pub digest: Digest,
@@ -85,6 +85,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
 /// Owner, times and modes are the same for every file, so that nothing but the
 /// version decides the bytes.
 fn tar_gz(registry: &Registry, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>, Error> {
+    // 255 is `unknown`: otherwise the bytes would depend on the system that packs them.
     let packer = flate2::GzBuilder::new().mtime(0).operating_system(255);
     let mut archive = tar::Builder::new(packer.write(Vec::new(), flate2::Compression::default()));
     for file in files {
@@ -124,15 +125,14 @@ fn zip(registry: &Registry, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>,
 }
 
 impl Registry {
-    /// A version as an archive. Who takes its bytes has used the version.
+    /// Returns a version as an archive. A query with its bytes counts as a use of the version.
     ///
     /// # Errors
     /// There is no such version, or a content of it is damaged.
     pub async fn export(&self, id: &SkillId, query: &ExportQuery) -> Result<Archive, Error> {
         let (of, format) = (self.describe(id, &query.version)?, query.format);
         let (this, version) = (self.clone(), std::sync::Arc::clone(&of.version));
-        let contents: u64 = version.files.iter().map(|file| file.size).sum();
-        admission::reserve(contents).await?;
+        admission::reserve(version.size()).await?;
         let pack = move |stop: &Stop| {
             let bytes = match format {
                 ArchiveFormat::TarGz => tar_gz(&this, &version.files, stop),

@@ -1,12 +1,12 @@
-//! Properties by which the catalog gathers skills.
+//! Properties by which the catalog indexes skills.
 
 use super::Head;
 use super::dependents::{called, requirements};
 use super::head::{meant_category, meant_technology};
 use model::{Location, TrustTier};
 
-/// A property by which skills are gathered, with its value in lower case. Categories and
-/// technologies are gathered by the ids that words mean: see [`Facet::category`].
+/// A property by which skills are indexed, with its value in lower case. Categories and
+/// technologies are indexed by the ids that words mean: see [`Facet::category`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Facet {
     /// The category.
@@ -21,11 +21,12 @@ pub enum Facet {
     Tier(TrustTier),
     /// The first segment of the id, in lower case.
     Source(String),
-    /// Agents are not told of it unasked.
+    /// Agents are not offered the skill.
     NotOffered,
     /// Its files have warnings.
     Problems,
-    /// It requires what rules call so: see [`Catalog::dependents`](super::Catalog::dependents).
+    /// A skill that it requires, as its rules name it: see
+    /// [`Catalog::dependents`](super::Catalog::dependents).
     Requires(String),
 }
 

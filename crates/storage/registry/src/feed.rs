@@ -1,9 +1,8 @@
-//! The operator's feed of skills to block: a file that something else keeps up to date.
+//! The operator's feed of skills to block: a file that another program updates.
 //!
-//! It is JSON, `{"blocked": [{"skill_id": "github/acme/refunds", "reason": "…"}]}`; other
-//! keys are passed over, so that what another server answers to `ListBlocked` is a feed.
-//! A feed that cannot be read as a whole changes nothing: half a blocklist would let the
-//! other half out.
+//! It is JSON, `{"blocked": [{"skill_id": "github/acme/refunds", "reason": "…"}]}`; other keys
+//! are ignored, so that another server's answer to `ListBlocked` is a feed. A feed that cannot
+//! be read as a whole changes nothing: half a blocklist would unblock the other half.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -15,11 +14,11 @@ use serde::Deserialize;
 use super::{Caller, Error, Refreshed, Registry};
 use model::{SkillId, shown};
 
-/// Bytes that a feed may have.
+/// Maximum number of bytes of a feed.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
-/// Entries that a feed may have.
+/// Maximum number of entries of a feed.
 const MAX_ENTRIES: usize = 50_000;
-/// Characters of a reason that are kept.
+/// Maximum number of characters of a reason that are stored.
 const MAX_REASON: usize = 1_024;
 
 #[derive(Deserialize)]
@@ -34,7 +33,7 @@ struct Entry {
     reason: String,
 }
 
-/// Where the feed is, and when it was last taken in. Cheap to clone.
+/// The path of the feed, and the time of its last import. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Feed {
     path: Option<PathBuf>,
@@ -44,6 +43,7 @@ pub struct Feed {
 fn read(path: &Path) -> Result<Vec<(SkillId, String)>, String> {
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     let mut text = Vec::new();
+    // One byte more than may be: a file that is too long is refused, not cut.
     let read = file.take(MAX_BYTES + 1).read_to_end(&mut text);
     read.map_err(|error| error.to_string())?;
     if text.len() as u64 > MAX_BYTES {
@@ -82,19 +82,19 @@ impl Feed {
         }
     }
 
-    /// There is one.
+    /// Returns whether there is a feed.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.path.is_some()
     }
 
-    /// When it was last taken in; none: not since the start.
+    /// Returns the time of its last import; none: not since the start.
     #[must_use]
     pub fn taken_in(&self) -> Option<Timestamp> {
         *self.taken_in.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the blocklist of a registry say what the feed says now.
+    /// Makes the blocklist of a registry follow the feed.
     ///
     /// # Errors
     /// There is no feed, or it cannot be read as a whole; the store cannot be written.

@@ -1,20 +1,19 @@
 //! The catalog follows the log.
 //!
-//! It takes in the events of the log, not what this process is about to write: so a second
-//! writer, wherever it is, shows here. An event says which skill changed and how; the head is
-//! read from the store, where it may be newer than the event. That does no harm: the later
-//! event comes as well, and the catalog is shown once it has taken in a whole group.
+//! It applies the events of the log, not the writes of this process: so the writes of a second
+//! writer are seen too. An event says which skill changed and how; the head is read from the
+//! store, where it may be newer than the event. That does no harm: the later event comes as
+//! well, and the catalog is published once a whole group was applied.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 
 use super::blocklist::BLOCKS;
-use super::holds;
 use super::renew::{renew, renew_from};
-use super::{Catalog, HEADS, Head, Policy, VERSIONS, yanks};
+use super::{Catalog, HEADS, Head, Policy, VERSIONS, numbers};
 use model::{EventKind, SkillKey};
-use store::{Store, StoreError};
+use store::{Store, StoreError, TableId};
 
 /// The catalog as it is, now and from now on; and the skills whose facets were inferred anew,
 /// which are not written yet.
@@ -26,12 +25,13 @@ pub(super) fn catalog(
     policy: &Policy,
 ) -> Result<(Arc<ArcSwap<Catalog>>, Vec<SkillKey>), StoreError> {
     let current = Arc::new(ArcSwap::from_pointee(Catalog::default()));
-    // What is written while the heads are read waits, and is taken in after them.
+    // Events that are written while the heads are read wait for this lock, and are applied after
+    // them.
     let turn = Arc::new(Mutex::new(()));
     let reading = turn.lock().unwrap_or_else(PoisonError::into_inner);
     store.follow({
         let (current, turn) = (Arc::downgrade(&current), Arc::clone(&turn));
-        // They have the store, which has this.
+        // Weak: the claims hold the store, which holds this closure.
         let claims = policy.claims.as_ref().map(Arc::downgrade);
         move |reader, events| {
             // A registry that was closed follows no more.
@@ -53,6 +53,8 @@ pub(super) fn catalog(
                 if let Some(claims) = claims.filter(|_| event.kind == EventKind::Published) {
                     claims.published(&event.skill_id);
                 }
+                // After an error as well: the catalog is to have all that can be read of the
+                // group.
                 match reader.get(&HEADS, &event.skill_id.key()) {
                     Ok(head) => {
                         let mut head = head.map(|stored| stored.value);
@@ -68,8 +70,8 @@ pub(super) fn catalog(
             outcome
         }
     });
-    let mut withdrawn = yanks::all(store)?;
-    let mut holds = holds::all(store)?;
+    let mut withdrawn = numbers::all(store, TableId::Yanks)?;
+    let mut holds = numbers::all(store, TableId::Holds)?;
     let mut renewed = Vec::new();
     let blocks = store.scan(&BLOCKS, b"").map(|entry| {
         let block = entry?.1.value;

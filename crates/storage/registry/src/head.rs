@@ -1,4 +1,4 @@
-//! The head of a skill: what changes about it.
+//! The head of a skill: the facts about it that change.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,14 +20,13 @@ fn untrusted() -> TrustTier {
     TrustTier::Unverified
 }
 
-/// What is known of a skill without opening a version. Stored once a skill, and
-/// kept in memory. It does not grow with the number of versions: each write of the
-/// skill writes it anew.
+/// The facts about a skill that need no version. Stored once per skill, and held in memory. It
+/// does not grow with the number of versions, since each write of the skill rewrites it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
     /// The skill.
     pub id: SkillId,
-    /// It was deleted; what is left keeps its numbers from being used again.
+    /// It was deleted; the rest of the head reserves its numbers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
     /// The lowest number it can have: those below were deleted.
@@ -39,18 +38,18 @@ pub struct Head {
     /// The version that the name resolves to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<VersionNumber>,
-    /// What a list shows; of the active version.
+    /// The facts for lists; of the active version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// Versions that were withdrawn, by the records of their own. Not stored with the
-    /// head: the catalog keeps it.
+    /// Versions that were withdrawn, which have records of their own. Not stored with the head:
+    /// the catalog holds it.
     #[serde(skip)]
     pub(super) withdrawn: OrdSet<VersionNumber>,
-    /// Versions that are held for review, by the records of their own. Not stored with the
-    /// head: the catalog keeps it.
+    /// Versions that are held for review, which have records of their own. Not stored with the
+    /// head: the catalog holds it.
     #[serde(skip)]
     pub(super) held: OrdSet<VersionNumber>,
-    /// How far its origin is trusted, by policy. Not stored with the head.
+    /// The trust in its origin, by policy. Not stored with the head.
     #[serde(skip, default = "untrusted")]
     pub(super) tier: TrustTier,
     /// Withdrawals of before they had records of their own. The next write of the
@@ -61,27 +60,49 @@ pub struct Head {
     /// server that did not count, and is counted when it is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) bytes: Option<u64>,
-    /// It is on the blocklist. Not stored with the head: the catalog keeps it, and shows
+    /// Its entry on the blocklist. Not stored with the head: the catalog holds it, and shows
     /// such a head without an active version.
     #[serde(skip)]
     pub blocked: Option<Arc<Block>>,
-    /// It is in a folder of the caller's machine, and all of it is here. Never stored.
+    /// The skill of a folder on the caller's machine, with its files. Never stored.
     #[serde(skip)]
     pub(super) local: Option<Arc<LocalSkill>>,
-    /// When the skill was first published.
+    /// The time at which the skill was first published.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// The time at which it last changed.
     pub updated_at: Timestamp,
 }
 
 impl Head {
-    /// How far its origin is trusted: see [`super::Tiers::of`].
+    /// The head of a skill whose only version this is, which is not active.
+    pub(super) fn new(id: SkillId, version: &Version) -> Self {
+        Self {
+            id,
+            deleted: false,
+            first_number: version.number,
+            last_number: version.number,
+            highest: version.semantic.clone(),
+            active: None,
+            summary: None,
+            withdrawn: OrdSet::new(),
+            held: OrdSet::new(),
+            tier: untrusted(),
+            inline: BTreeMap::new(),
+            bytes: Some(0),
+            blocked: None,
+            local: None,
+            created_at: version.created_at,
+            updated_at: version.created_at,
+        }
+    }
+
+    /// Returns the trust in its origin: see [`super::Tiers::of`].
     #[must_use]
     pub fn trust_tier(&self) -> TrustTier {
         self.tier
     }
 
-    /// How good its active version is, from 0 to 1, at a time; none where that was not
+    /// Returns the quality of its active version at a time, from 0 to 1; none where that was not
     /// scanned yet.
     #[must_use]
     pub fn quality(&self, now: Timestamp) -> Option<f64> {
@@ -89,7 +110,7 @@ impl Head {
         Some(quality::score(base, self.standing(now)))
     }
 
-    /// What it is beside its files.
+    /// Returns the factors of its quality that are not in its files.
     #[must_use]
     pub fn standing(&self, now: Timestamp) -> QualityFactors {
         let days = now.duration_since(self.updated_at).as_hours() / 24;
@@ -99,25 +120,25 @@ impl Head {
         }
     }
 
-    /// It is in a folder of the caller's machine, and in no store.
+    /// Returns whether it is in a folder of the caller's machine, and in no store.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.local.is_some()
     }
 
-    /// The digest of the only version of a skill in a folder.
+    /// Returns the digest of the only version of a skill in a folder.
     #[must_use]
     pub fn local_digest(&self) -> Option<Digest> {
         self.local.as_ref().map(|local| local.digest())
     }
 
-    /// A version is held for review.
+    /// Returns whether a version is held for review.
     #[must_use]
     pub fn is_held(&self, number: VersionNumber) -> bool {
         self.held.contains(&number)
     }
 
-    /// The last version, if it is held for review.
+    /// Returns the last version, if it is held for review.
     #[must_use]
     pub fn last_held(&self) -> Option<VersionNumber> {
         self.held
@@ -126,20 +147,20 @@ impl Head {
             .filter(|held| *held == self.last_number)
     }
 
-    /// A version was withdrawn.
+    /// Returns whether a version was withdrawn.
     #[must_use]
     pub fn is_withdrawn(&self, number: VersionNumber) -> bool {
         self.withdrawn.contains(&number)
     }
 
-    /// Every version was withdrawn.
+    /// Returns whether every version was withdrawn.
     #[must_use]
     pub fn is_all_withdrawn(&self) -> bool {
         self.highest_available().is_none()
     }
 
-    /// The highest version that is neither withdrawn nor held. Looks at one version more
-    /// than are so above it.
+    /// Returns the highest version that is neither withdrawn nor held. Visits all versions above
+    /// it.
     #[must_use]
     pub fn highest_available(&self) -> Option<VersionNumber> {
         (self.first_number.get()..=self.last_number.get())
@@ -148,15 +169,15 @@ impl Head {
             .find(|number| !self.withdrawn.contains(number) && !self.held.contains(number))
     }
 
-    /// Agents are told of it unasked: it has an active version, and its author does not
-    /// leave it to people.
+    /// Returns whether agents are offered it: it has an active version, and its author does not
+    /// reserve it for people.
     #[must_use]
     pub fn is_offered(&self) -> bool {
         let summary = self.summary.as_ref();
         summary.is_some_and(|summary| !summary.disable_model_invocation)
     }
 
-    /// Name and description of the active version keep to the Agent Skills
+    /// Returns whether name and description of the active version follow the Agent Skills
     /// standard, and the name is the slug.
     #[must_use]
     pub fn is_standard(&self) -> bool {
@@ -171,12 +192,12 @@ impl Head {
     }
 }
 
-/// What a list shows of a skill.
+/// The facts of a skill for lists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Name, as its front matter writes it.
     pub name: String,
-    /// What it does and when to use it.
+    /// The description of what it does and when to use it.
     pub description: String,
     /// Group it belongs to.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -189,30 +210,30 @@ pub struct Summary {
         skip_serializing_if = "FilePath::is_skill_md"
     )]
     pub entry: FilePath,
-    /// Words it is filed under.
+    /// The words that it is tagged with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Technologies it is about.
+    /// The technologies that it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub technologies: Vec<String>,
-    /// What people call it; empty where that is its name.
+    /// Its display name; empty where that is its name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub display_name: String,
-    /// Only people call it up.
+    /// Only people may invoke it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disable_model_invocation: bool,
     /// Other groups it belongs to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_categories: Vec<String>,
-    /// What the version adds to the quality of the skill; none where it was not scanned yet.
+    /// The share of the version in the quality of the skill; none where it was not scanned yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality: Option<f64>,
-    /// What it seems to be about, by what the version says.
+    /// The categories and technologies that are inferred from the version.
     #[serde(default)]
-    // In the head: in the index it would be out of reach of lists, and read from files it
-    // would make a start as long as an import.
+    // In the head: lists could not use it in the search index, and to infer it from files at
+    // each start would take as long as an import.
     pub inferred: Facets,
-    /// How many warnings its files have; none: it was not counted yet.
+    /// The number of warnings about its files; none: not counted yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problems: Option<u32>,
     /// The skills that it requires, as its rules write them; none: they were not read yet.
@@ -220,13 +241,13 @@ pub struct Summary {
     pub requires: Option<Vec<String>>,
 }
 
-/// The skills that a version requires, as its rules write them.
+/// Returns the skills that a version requires, as its rules write them.
 pub(super) fn required_by(version: &Version) -> Vec<String> {
     let requirements = version.skill.requirements();
     requirements.map(str::to_owned).collect()
 }
 
-/// How many warnings a version has: what its author may want to mend.
+/// Returns the number of warnings of a version, for its author.
 pub(super) fn warnings(version: &Version) -> u32 {
     let problems = version.problems.iter();
     let warnings = problems.filter(|problem| problem.severity == Severity::Warning);
@@ -234,7 +255,7 @@ pub(super) fn warnings(version: &Version) -> u32 {
 }
 
 impl Summary {
-    /// The categories that its author states, as they are written.
+    /// Returns the categories that its author states, as they are written.
     pub fn stated_categories(&self) -> impl Iterator<Item = &str> {
         let stated = std::iter::once(&self.category).chain(&self.other_categories);
         stated
@@ -242,28 +263,28 @@ impl Summary {
             .filter(|category| !category.is_empty())
     }
 
-    /// Categories that are inferred: those that count, since its author states none that is
-    /// known.
+    /// Returns the inferred categories, unless its author states a known one.
     #[must_use]
     pub fn inferred_categories(&self) -> &[Inferred] {
-        if self.stated_categories().any(is_category) {
+        let is_known = |word| facets::category_id(word).is_some();
+        if self.stated_categories().any(is_known) {
             return &[];
         }
         &self.inferred.categories
     }
 
-    /// Technologies that are inferred: those that count, since its author states none that is
-    /// known.
+    /// Returns the inferred technologies, unless its author states a known one.
     #[must_use]
     pub fn inferred_technologies(&self) -> &[Inferred] {
-        if self.technologies.iter().any(|word| is_technology(word)) {
+        let is_known = |word: &String| facets::technology_id(word).is_some();
+        if self.technologies.iter().any(is_known) {
             return &[];
         }
         &self.inferred.technologies
     }
 
-    /// Its categories, the main one first: what its author states, as the ids that the words
-    /// mean (others in lower case), else what is inferred, each with how certain it is.
+    /// Returns its categories, the main one first: those that its author states, as the ids that
+    /// the words mean (others in lower case), else the inferred ones, each with its confidence.
     pub fn categories(&self) -> impl Iterator<Item = (Cow<'_, str>, f64)> {
         let stated = self
             .stated_categories()
@@ -271,7 +292,7 @@ impl Summary {
         stated.chain(self.inferred_categories().iter().map(guess))
     }
 
-    /// The technologies that it is about, in the same way.
+    /// Returns the technologies that it is about, in the same way.
     pub fn technologies_about(&self) -> impl Iterator<Item = (Cow<'_, str>, f64)> {
         let stated = self.technologies.iter();
         let stated = stated.map(|word| (meant_technology(word), 1.0));
@@ -283,28 +304,20 @@ fn guess(inferred: &Inferred) -> (Cow<'_, str>, f64) {
     (Cow::Borrowed(&inferred.id), inferred.confidence())
 }
 
-fn is_category(word: &str) -> bool {
-    facets::category_id(word).is_some()
-}
-
-fn is_technology(word: &str) -> bool {
-    facets::technology_id(word).is_some()
-}
-
-/// The id of the category that a word means; a word that means none is its own.
+/// Returns the id of the category that a word means; an unknown word is its own id.
 pub(super) fn meant_category(word: &str) -> Cow<'static, str> {
     let id = facets::category_id(word).map(Cow::Borrowed);
     id.unwrap_or_else(|| Cow::Owned(word.to_lowercase()))
 }
 
-/// The id of the technology that a word means; a word that means none is its own.
+/// Returns the id of the technology that a word means; an unknown word is its own id.
 pub(super) fn meant_technology(word: &str) -> Cow<'static, str> {
     let id = facets::technology_id(word).map(Cow::Borrowed);
     id.unwrap_or_else(|| Cow::Owned(word.to_lowercase()))
 }
 
 impl Summary {
-    /// What a list shows of a version that adds this to the quality of its skill.
+    /// Makes the summary of a version with this share in the quality of its skill.
     #[must_use]
     pub fn new(version: &Version, quality: Option<f64>) -> Self {
         let skill = &version.skill;
@@ -327,8 +340,8 @@ impl Summary {
     }
 }
 
-/// Who has a semantic version. Kept when the skill is deleted, so that the
-/// version never comes to mean other bytes.
+/// The owner of a semantic version. It stays when the skill is deleted, so that the version
+/// never comes to mean other bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SemanticEntry {
     /// The version.

@@ -1,72 +1,66 @@
-//! Versions that are held for review: published, and handed out to nobody.
+//! Versions that are held for review: published, and not handed out.
 //!
 //! * What is held is a version. The active one before it goes on serving; a skill whose only
-//!   version is held is not found by what it does, and its name leads to an error that says so.
+//!   version is held is not found by search, and its name leads to an error that says so.
 //! * Whether a version is held is in memory with the head, so [`Registry::version`], which
-//!   everything that hands out content comes through, refuses it; why is a record of its own.
-//! * A person on the server's machine approves it, with which it becomes the active one where
-//!   its publisher wanted that and no later one is, or rejects it, which keeps it held with
-//!   the reviewer's reason. Either may be changed by the other later. What a review said is
-//!   kept with what the scanner found, and holds for what it looked at: a scan by later rules
-//!   that comes to a worse verdict holds the version again.
+//!   everything that hands out content calls, refuses it; the reason is a record of its own.
+//! * A person on the server's machine approves it, and it becomes active if its publisher wanted
+//!   that and no later version is active; or rejects it, and it stays held with the reviewer's
+//!   reason. A later review may decide otherwise. A review is stored with the scan, and holds
+//!   for its verdict: a scan by later rules with a worse verdict holds the version again.
 //!
-//! Not here: what the scanner looks for (`trust`); the blocklist, which is about skills
+//! Not here: the rules of the scanner (`trust`); the blocklist, which is about skills
 //! (`blocklist`); withdrawing (`yanks`).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use imbl::OrdSet;
 use jiff::Timestamp;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use trust::{Change, Report, Verdict, changes};
 
 use super::scans::{SCANS, Scan};
-use super::{Caller, Described, Error, Head, HoldPolicy, Plan, Registry, VersionState, number_of};
+use super::{Caller, Described, Error, Head, HoldPolicy, Plan, Registry, VersionState};
 use model::{
     Digest, EventKind, Principal, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
     open_token, seal_token,
 };
-use store::{Batch, Store, StoreError, Table, TableId, prefix};
+use store::{Table, TableId};
 
-// Beside the head, which every write of the skill writes anew: so it does not grow with what
-// is held.
+// Not in the head, which every write of the skill rewrites: so it does not grow with the number
+// of holds.
 pub(super) const HOLDS: Table<(SkillKey, VersionNumber), Hold> = Table::new(TableId::Holds);
-/// The same by their keys.
-const NUMBERS: Table<(SkillKey, VersionNumber), IgnoredAny> = Table::new(TableId::Holds);
-/// What pages of the list are called in their tokens.
+/// The purpose of the list's page tokens.
 const PAGE: &str = "held";
 
-/// Why a version is held.
+/// The hold of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
-    /// Why, as a clause: `the scan found a secret that is sent out (run.sh:3)`.
+    /// The reason, as a clause: `the scan found a secret that is sent out (run.sh:3)`.
     pub reason: String,
-    /// Since when.
+    /// The time since when it is held.
     pub time: Timestamp,
-    /// Its publisher wanted it to be the active version.
+    /// Whether its publisher wanted it to be the active version.
     pub activate: bool,
-    /// A reviewer rejected it.
+    /// The review that rejected it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected: Option<Review>,
 }
 
-/// What a reviewer said.
+/// The review of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// When.
+    /// The time.
     pub time: Timestamp,
-    /// Who.
+    /// The reviewer.
     pub actor: Principal,
-    /// What the scanner said of the version then.
+    /// The scanner's verdict at that time.
     pub verdict: Option<Verdict>,
 }
 
 impl Hold {
-    /// Why it is held, and what a reviewer said.
+    /// Returns the reason of the hold, or of the reviewer.
     #[must_use]
     pub fn words(&self) -> String {
         match &self.rejected {
@@ -76,34 +70,27 @@ impl Hold {
     }
 }
 
-/// The records of a version that is held.
-struct InReview {
-    version: Arc<Version>,
-    hold: Hold,
-    scan: Option<Arc<Scan>>,
-}
-
-/// A version that is held, with what a reviewer needs.
+/// A version that is held, with the facts for its review.
 #[derive(Debug, Clone)]
 pub struct HeldVersion {
-    /// The version, with why it is held.
+    /// The version, with its hold.
     pub described: Described,
-    /// What the scanner says; none where it was not scanned yet.
+    /// The scan; none where it was not scanned yet.
     pub scan: Option<Arc<Scan>>,
 }
 
-/// A page of what is held, by skill and number.
+/// A page of the versions that are held, by skill and number.
 #[derive(Debug, Clone)]
 pub struct HeldPage {
     /// The versions.
     pub versions: Vec<HeldVersion>,
-    /// How many there are in all.
+    /// The total number.
     pub size: usize,
     /// Token of the next page; none: this is the last.
     pub next: Option<String>,
 }
 
-/// A version was approved or rejected.
+/// The approval or rejection of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reviewed {
     /// The skill.
@@ -114,29 +101,8 @@ pub struct Reviewed {
     pub active: Option<VersionNumber>,
 }
 
-/// The versions that are held, by skill.
-pub(super) fn all(store: &Store) -> Result<HashMap<SkillKey, OrdSet<VersionNumber>>, StoreError> {
-    let mut found: HashMap<_, OrdSet<_>> = HashMap::new();
-    for entry in store.scan(&NUMBERS, b"") {
-        if let Some((skill, number)) = super::version_key(&entry?.0) {
-            found.entry(skill).or_default().insert(number);
-        }
-    }
-    Ok(found)
-}
-
-/// Removes the holds of a skill.
-pub(super) fn forget(store: &Store, batch: &mut Batch, key: &SkillKey) -> Result<(), StoreError> {
-    for entry in store.scan(&NUMBERS, &prefix(key)) {
-        if let Some(number) = number_of(&entry?.0) {
-            batch.delete(&HOLDS, &(key.clone(), number));
-        }
-    }
-    Ok(())
-}
-
-/// What speaks against handing out what was scanned; none where policy lets it pass.
-/// `before` is what the scanner said of the version before it.
+/// Returns the reason to hold what was scanned; none where policy lets it pass. `before` is the
+/// report of the version before it.
 pub(super) fn objection(
     policy: HoldPolicy,
     report: &Report,
@@ -159,7 +125,7 @@ pub(super) fn objection(
     if reason.is_some() || policy < HoldPolicy::Changes {
         return Ok(reason);
     }
-    // After the findings, so that a reviewer is told of these first.
+    // After the findings, so that the reason names these first.
     if policy == HoldPolicy::All {
         return Ok(Some("every new version waits for approval here".to_owned()));
     }
@@ -178,7 +144,7 @@ pub(super) fn objection(
 }
 
 impl Registry {
-    /// Why a version is held; none where it is not.
+    /// Returns the hold of a version; none where it is not held.
     ///
     /// # Errors
     /// The record is damaged, or the store cannot be read.
@@ -192,8 +158,8 @@ impl Registry {
         Ok(None)
     }
 
-    /// The same of the version that has these bytes under a number: whoever has a copy of a
-    /// version knows both.
+    /// The same of the version that has these bytes under a number: a copy of a version has
+    /// both.
     ///
     /// # Errors
     /// The record is damaged, or the store cannot be read.
@@ -210,7 +176,7 @@ impl Registry {
         Ok(is_it.then_some(hold))
     }
 
-    /// The same by its record.
+    /// Reads the hold of a version.
     pub(super) fn stored_hold(
         &self,
         key: &SkillKey,
@@ -220,16 +186,13 @@ impl Registry {
         Ok(stored.map(|stored| stored.value))
     }
 
-    /// The error of asking for a version that is held.
+    /// Returns the error for a version that is held.
     pub(super) fn held(&self, head: &Head, number: VersionNumber) -> Error {
-        let hold = match self.hold_of(head, number) {
-            Ok(hold) => hold,
-            Err(error) => return error,
-        };
-        Error::held(head, number, hold)
+        let hold = self.hold_of(head, number);
+        hold.map_or_else(|error| error, |hold| Error::held(head, number, hold))
     }
 
-    /// A page of the versions that are held.
+    /// Returns a page of the versions that are held.
     ///
     /// # Errors
     /// The token is of another query; a record is damaged.
@@ -250,7 +213,7 @@ impl Registry {
         for (head, number) in found.by_ref().take(size) {
             let key = head.id.key();
             last = Some((key.clone(), number));
-            // What was approved or deleted since is left out.
+            // The catalog is a snapshot: what was approved or deleted since is left out.
             let (Some(hold), Ok(version)) = (
                 self.stored_hold(&key, number)?,
                 self.any_version(&head, number),
@@ -277,7 +240,7 @@ impl Registry {
         })
     }
 
-    /// Hands a version out that was held.
+    /// Approves a version that is held.
     ///
     /// # Errors
     /// There is no such version, or it is not held.
@@ -294,11 +257,8 @@ impl Registry {
         self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
             let number = self.number(&head, &selector)?;
-            let InReview {
-                version,
-                hold,
-                scan,
-            } = self.in_review(&head, number)?;
+            let (version, hold) = self.in_review(&head, number)?;
+            let scan = self.scan_of(&head, number)?;
             let yank = self.stored_yank(&head, number)?;
             head.held.remove(&number);
             // A later version may have become active while this one waited: a review must not
@@ -320,8 +280,8 @@ impl Registry {
             if let Some(scan) = scan {
                 let review = Some(self.review(reason, Some(&scan), caller));
                 let scan = Scan::clone(&scan);
-                // Kept with the scan, as the hold is gone: what was approved, and of which
-                // verdict, outlives it.
+                // Stored with the scan, since the hold is gone: the approval, and the verdict
+                // that it is of, must outlive the hold.
                 batch.put(&SCANS, &at, &Scan { review, ..scan });
             }
             Ok(Plan::Write(batch, event, reviewed))
@@ -329,7 +289,7 @@ impl Registry {
         .await
     }
 
-    /// Keeps a version held, and says why.
+    /// Rejects a version that is held, which stays held.
     ///
     /// # Errors
     /// There is no such version, or it is not held.
@@ -346,11 +306,8 @@ impl Registry {
         self.write(caller, || {
             let (head, revision) = self.writable(id, caller)?;
             let number = self.number(&head, &selector)?;
-            let InReview {
-                version,
-                hold,
-                scan,
-            } = self.in_review(&head, number)?;
+            let (version, hold) = self.in_review(&head, number)?;
+            let scan = self.scan_of(&head, number)?;
             let yank = self.stored_yank(&head, number)?;
             let rejected = Some(self.review(reason, scan.as_deref(), caller));
             let hold = Hold { rejected, ..hold };
@@ -377,18 +334,14 @@ impl Registry {
         }
     }
 
-    /// A version that is held, with its records.
-    fn in_review(&self, head: &Head, number: VersionNumber) -> Result<InReview, Error> {
+    /// Reads the records of a version that is held.
+    fn in_review(&self, head: &Head, number: VersionNumber) -> Result<(Arc<Version>, Hold), Error> {
         let version = self.any_version(head, number)?;
         let hold = self.stored_hold(&head.id.key(), number)?;
         let hold = hold.ok_or_else(|| Error::NotHeld {
             id: head.id.clone(),
             version: number,
         })?;
-        Ok(InReview {
-            version,
-            hold,
-            scan: self.scan_of(head, number)?,
-        })
+        Ok((version, hold))
     }
 }

@@ -8,23 +8,23 @@ use super::{Error, Registry};
 use model::{Digest, Principal};
 use store::{Batch, Expect, Store, Table, TableId};
 
-/// How long an answer is remembered.
+/// The time for which an answer is remembered.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
-/// Expired answers that one write clears away: more than it adds.
+/// Expired answers that one write removes: more than it adds, so that they never pile up.
 const EXPIRIES_PER_WRITE: usize = 4;
 
 // No events: they belong to the server that answered, and would drown the log.
 const ANSWERS: Table<Digest, Answer> = Table::new(TableId::Answers);
 const TIMES: Table<(u64, Digest), ()> = Table::new(TableId::AnswerTimes);
 
-/// Who writes, and the name they give the write.
+/// A writer, and the name of its write.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Who writes.
+    /// The writer.
     pub principal: Principal,
     /// The write by name; none: every call is a write of its own.
     pub named: Option<NamedWrite>,
-    /// Nothing is written: the answer is what a write would come to.
+    /// Nothing is written: the answer is that of the write.
     pub is_dry_run: bool,
 }
 
@@ -33,8 +33,8 @@ pub struct Caller {
 pub struct NamedWrite {
     /// The name.
     pub key: String,
-    /// Digest of the request as it was sent, so that a repeat is known whatever its words
-    /// lead to by then.
+    /// Digest of the request as it was sent, so that a repeat is recognized wherever its
+    /// references lead by then.
     pub request: Digest,
 }
 
@@ -73,8 +73,8 @@ impl Caller {
 }
 
 impl Registry {
-    /// The answer to a write of this name, where it was done before: for a caller whose
-    /// words no longer lead to a skill.
+    /// Returns the answer to an earlier write of this name: for a caller whose reference no
+    /// longer leads to a skill.
     ///
     /// # Errors
     /// The name was used for another request.
@@ -93,7 +93,7 @@ struct Answer {
     time: Timestamp,
 }
 
-/// Where the answer to a named write is kept.
+/// The slot for the answer to a named write.
 pub(super) struct Slot<'a> {
     key: &'a str,
     at: Digest,
@@ -101,8 +101,7 @@ pub(super) struct Slot<'a> {
 }
 
 impl<'a> Slot<'a> {
-    /// None where the caller gave no name. Keys of one caller say nothing about
-    /// those of another.
+    /// Returns none where the caller gave no name. Keys of different callers are independent.
     pub(super) fn new(caller: &'a Caller) -> Option<Self> {
         let NamedWrite { key, request } = caller.named.as_ref()?;
         Some(Self {
@@ -112,13 +111,13 @@ impl<'a> Slot<'a> {
         })
     }
 
-    /// The answer that was given before.
+    /// Reads the answer of an earlier write.
     pub(super) fn answered<T: DeserializeOwned>(&self, store: &Store) -> Result<Option<T>, Error> {
         let Some(answer) = store.get(&ANSWERS, &self.at)? else {
             return Ok(None);
         };
-        // Compared by the request as it was sent, not by what its words lead to now: a repeat
-        // is answered as the first call was, also where a short name has moved on.
+        // Compared by the request as it was sent, not by where its references lead now: a repeat
+        // gets the answer of the first call, also where a short name leads elsewhere by now.
         if answer.value.request != self.request {
             return Err(Error::KeyReused {
                 key: self.key.to_owned(),
@@ -129,7 +128,7 @@ impl<'a> Slot<'a> {
             .map_err(|error| Error::Internal(format!("a remembered answer: {error}")))
     }
 
-    /// Adds the answer to the write itself, and clears away some that expired.
+    /// Adds the answer to the batch of the write, and removes some that expired.
     pub(super) fn remember<T: Serialize>(
         &self,
         store: &Store,
@@ -160,6 +159,7 @@ impl<'a> Slot<'a> {
                 continue;
             };
             let (time, digest) = (u64::from_be_bytes(*time), Digest::from(*digest));
+            // In the order of time: all that follow are younger.
             if time >= limit {
                 break;
             }

@@ -7,16 +7,16 @@
 //! * One active version a skill; it is what the skill's name resolves to.
 //! * Publishing the same bytes again is the version that has them; the same
 //!   semantic version with other bytes is refused.
-//! * Every write reads the head of its skill and commits only if the head is
-//!   still what it read; otherwise it starts over. The lock of a skill only saves
-//!   needless starting over: nothing here relies on being the only writer.
-//! * Every version is scanned when it is published. One that is held for review, and every
-//!   version of a blocked skill, is handed out to nobody.
-//! * Heads are also kept in memory, as the [`Catalog`]: an immutable snapshot that
-//!   follows the log, whoever writes to it. A writer finds its own write there.
+//! * Every write reads the head of its skill and commits only if the head is still what it read;
+//!   otherwise it retries. The lock of a skill only saves needless retries: nothing here relies
+//!   on being the only writer.
+//! * Every version is scanned when it is published. A version that is held for review, and every
+//!   version of a blocked skill, is not handed out.
+//! * Heads are also kept in memory, as the [`Catalog`]: an immutable snapshot that follows the
+//!   log, whichever process writes it. A writer finds its own write there.
 //!
-//! Not here: names and addresses (`lookup`), reading `SKILL.md` (`skill_md`), what the
-//! scanner looks for (`trust`), composition, wire formats.
+//! Not here: names and addresses (`lookup`), reading `SKILL.md` (`skill_md`), the rules of the
+//! scanner (`trust`), composition, wire formats.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -49,6 +49,7 @@ mod local_past;
 mod merge;
 mod names;
 mod nearest;
+mod numbers;
 mod outcome;
 mod policy;
 mod prepared;
@@ -95,7 +96,7 @@ pub use local::{LocalSkill, LocalSkills};
 pub use local_past::LocalPast;
 use model::{Clock, Digest, Event, SkillKey, Version, VersionNumber};
 pub use names::Names;
-pub use nearest::{Near, nearest_names, nearest_paths, spellings};
+pub use nearest::{Near, nearest_names, spellings};
 pub use outcome::VersionState;
 pub use policy::{HoldPolicy, Policy, Tiers};
 pub use prepared::Prepared;
@@ -118,14 +119,14 @@ const VERSIONS: Table<(SkillKey, VersionNumber), Version> = Table::new(TableId::
 const SEMANTICS: Table<(SkillKey, String), head::SemanticEntry> = Table::new(TableId::Semantics);
 const DIGESTS: Table<(SkillKey, Digest), VersionNumber> = Table::new(TableId::Digests);
 
-/// How often a write starts over before it gives up.
+/// Maximum number of attempts of a write.
 const ATTEMPTS: usize = 100;
 /// Locks over which the skills are spread.
 const LOCK_COUNT: usize = 256;
-/// Bytes of versions kept decoded in memory.
+/// Bytes of decoded versions that are cached in memory.
 const VERSION_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Bytes that a version takes in memory, about.
+/// The approximate bytes of a version in memory.
 #[derive(Debug, Clone)]
 struct VersionWeight;
 
@@ -146,7 +147,7 @@ pub struct Registry {
     inner: Arc<Inner>,
     /// Skills of folders that are in front of the store's: see [`Registry::with_local`].
     local: Option<Arc<LocalSkills>>,
-    /// What its callers see: see [`Registry::with_view`].
+    /// The view of its callers: see [`Registry::with_view`].
     view: Option<Arc<View>>,
 }
 
@@ -174,13 +175,13 @@ impl std::fmt::Debug for Registry {
     }
 }
 
-/// What a write comes to, before it is committed.
+/// The plan of a write, before it is committed.
 enum Plan<T> {
     /// Nothing needs to be written.
     Done(T),
-    /// This batch makes it so, and this is what happened.
+    /// This batch makes it so, and this event announces it.
     Write(Batch, Event, T),
-    /// This batch makes it so, and nothing happened that anybody waits for.
+    /// This batch makes it so, without an event: no watcher needs to know.
     Quiet(Batch, T),
 }
 
@@ -194,7 +195,7 @@ impl Registry {
         Self::open_with(store, clock, Executor::default(), Policy::default())
     }
 
-    /// The same with another executor, and with what the operator says of trust.
+    /// The same with another executor, and with the operator's policy.
     ///
     /// # Errors
     /// A head is damaged, or the store cannot be read.
@@ -230,19 +231,19 @@ impl Registry {
         &self.inner.store
     }
 
-    /// Where the log begins and ends, now and whenever that changes.
+    /// Returns the start and the end of the log, now and whenever they change.
     #[must_use]
     pub fn log(&self) -> Receiver<LogPosition> {
         self.inner.store.position()
     }
 
-    /// Which log it is: another one after a restore.
+    /// Returns the identity of the log, which is another one after a restore.
     #[must_use]
     pub fn log_id(&self) -> &str {
         self.inner.store.log_id()
     }
 
-    /// Whether writes are taken, now and whenever that changes.
+    /// Returns whether writes are taken, now and whenever that changes.
     #[must_use]
     pub fn mode(&self) -> Receiver<Mode> {
         self.inner.store.mode()
@@ -253,19 +254,19 @@ impl Registry {
         self.inner.store.close().await;
     }
 
-    /// Where work runs that takes long or blocks.
+    /// Returns the executor for work that takes long or blocks.
     #[must_use]
     pub fn executor(&self) -> &Executor {
         &self.inner.executor
     }
 
-    /// The time, by the clock that stamps versions.
+    /// Returns the time, by the clock that stamps versions.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
     }
 
-    /// All skills as they are now. The snapshot does not change any more.
+    /// Returns all skills as they are now. The snapshot does not change any more.
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
         let catalog = self.inner.catalog.load_full();
@@ -279,8 +280,8 @@ impl Registry {
         }
     }
 
-    /// Makes a plan of what is there now and commits it, starting over where
-    /// another write came between.
+    /// Makes a plan from the current state and commits it; retries where another write came
+    /// between.
     async fn write<T>(
         &self,
         caller: &Caller,
@@ -299,15 +300,15 @@ impl Registry {
             let planned = match plan() {
                 Ok(planned) => planned,
                 Err(refused) => {
-                    // An earlier call under this name may have been done between
-                    // the look at the answers and the look at the state.
+                    // An earlier call under this name may have committed between the reads of
+                    // the answers and of the state.
                     let answer = answer.as_ref().map(|slot| slot.answered(&self.inner.store));
                     return answer.transpose()?.flatten().ok_or(refused);
                 }
             };
             let (mut batch, event, outcome) = match planned {
-                // A call by name is remembered though it changed nothing: its repeat may come
-                // when it would.
+                // The answer to a named call is remembered though it changed nothing: by the
+                // time of its repeat it would change something.
                 Plan::Done(outcome) if answer.is_none() => return Ok(outcome),
                 Plan::Write(_, _, outcome) | Plan::Quiet(_, outcome) if caller.is_dry_run => {
                     return Ok(outcome);
@@ -334,8 +335,8 @@ impl Registry {
                     }
                     return Ok(outcome);
                 }
-                // Somebody else wrote what this plan had read: it is made again from what is
-                // there now.
+                // Another write changed what this plan had read: it is made again from the
+                // current state.
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -343,22 +344,21 @@ impl Registry {
         Err(Error::Contention)
     }
 
-    /// Holds the lock of a skill, so that writers of one skill queue up instead of
-    /// starting over.
+    /// Locks a skill, so that its writers queue up instead of retrying.
     async fn lock(&self, key: &SkillKey) -> MutexGuard<'_, ()> {
-        // Skills share locks by their hash, so there are few, and an id that is only asked for
-        // leaves nothing behind.
+        // Skills share locks by their hash: a map by id would grow with every id that a caller
+        // makes up.
         let hash =
             usize::try_from(self.inner.hasher.hash_one(key) % LOCK_COUNT as u64).unwrap_or(0);
         #[expect(clippy::indexing_slicing, reason = "a remainder of the length")]
         self.inner.locks[hash].lock().await
     }
 
-    /// The head of a skill as stored, with its revision. Deleted heads too.
+    /// Reads the stored head of a skill, also a deleted one, with its revision.
     fn stored_head(&self, key: &SkillKey) -> Result<Option<store::Stored<Head>>, Error> {
         let mut stored = self.inner.store.get(&HEADS, key)?;
-        // What the catalog has may be older: whoever depends on a version being withdrawn
-        // looks at its record.
+        // The catalog may be older than the head: a caller that depends on a withdrawal reads
+        // its record.
         if let Some(stored) = &mut stored {
             renew::renew_from(&self.inner.store, &mut stored.value);
             if let Some(known) = self.inner.catalog.load().get(key) {
@@ -369,19 +369,6 @@ impl Registry {
         }
         Ok(stored)
     }
-}
-
-/// The number at the end of a key, behind the skill's part.
-fn number_of(key: &[u8]) -> Option<VersionNumber> {
-    let number = key.last_chunk::<4>()?;
-    VersionNumber::new(u32::from_be_bytes(*number))
-}
-
-/// The skill and the number of a key that is made of both.
-fn version_key(key: &[u8]) -> Option<(SkillKey, VersionNumber)> {
-    let (skill, _) = key.split_last_chunk::<4>()?;
-    let skill = std::str::from_utf8(skill.strip_suffix(&[0])?).ok()?;
-    Some((SkillKey::from_stored(skill), number_of(key)?))
 }
 
 /// Adds the new head to a batch. The catalog has it when it has the event of the batch.

@@ -1,8 +1,8 @@
 //! Two texts compared line by line, as a unified diff.
 //!
-//! The work is bounded by the number of lines, not by time: the same texts have the same
-//! answer on a busy machine. Where the shortest answer would take too long, the
-//! comparison settles for a longer one that is as right.
+//! The work is bounded by the number of lines, not by time: the same texts have the same answer
+//! on a busy machine. Where the shortest diff would take too long, the comparison settles for a
+//! longer one that is correct too.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token};
 /// Lines of both sides together that are compared; a quarter of a second at worst.
 // Lines, not time: the same two versions have the same answer on a busy server.
 pub(super) const MAX_LINES: usize = 20_000;
-/// Lines around those that differ.
+/// Lines of context around those that differ.
 const CONTEXT_LINES: u32 = 3;
 
 /// Lines of both sides together.
@@ -20,13 +20,13 @@ pub(super) fn count(old: &str, new: &str) -> usize {
     old.lines().count() + new.lines().count()
 }
 
-/// The lines that differ, with three around them; nothing where none do.
+/// Returns the lines that differ, with three around them; an empty text where none do.
 pub(super) fn unified(path: &str, old: &str, new: &str) -> String {
     let input = InternedInput::new(old, new);
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);
     let hunks: Vec<Hunk> = diff.hunks().collect();
-    // What lies so near that its context would meet is told together.
+    // Changes so near that their contexts would meet share a hunk.
     let is_near = |a: &Hunk, b: &Hunk| b.before.start - a.before.end <= 2 * CONTEXT_LINES;
     let mut writer = Writer {
         input: &input,
@@ -86,8 +86,8 @@ impl Writer<'_> {
     }
 }
 
-/// Lines of a side, from 1 on: the first, and how many. What is empty stands behind the
-/// line before it.
+/// Formats a range of lines of a side: the first, counted from 1, and their number. An empty
+/// range names the line before it.
 fn range(lines: Range<u32>) -> String {
     match lines.end - lines.start {
         0 => format!("{},0", lines.start),

@@ -1,15 +1,14 @@
-//! Skills of folders on the caller's machine, in front of those of the store, for whoever
-//! has them.
+//! Skills of folders on the caller's machine, in front of those of the store, for this caller.
 //!
-//! * Nothing of them is stored, and no write of theirs goes anywhere: they change when their
-//!   folders do. So each has one version, the one that is in its folder now; its number grows
-//!   with each change, and whoever holds an older one holds one that is gone.
-//! * They are read, scanned and held like what a person publishes.
-//! * A head leads to its own version ([`Head::local`](super::Head)), whichever registry is
-//!   asked: a head of a folder never reads a record of the store, nor the other way round.
+//! * Nothing of them is stored or written: they change when their folders do. So each has one
+//!   version, the current one of its folder; its number grows with each change, and an older
+//!   number leads nowhere.
+//! * They are read, scanned and held like published skills.
+//! * A head leads to its own version ([`Head::local`](super::Head)), through any registry: a
+//!   head of a folder never reads a record of the store, nor the other way round.
 //! * One of the same id as a skill of the store hides it. One with the same bytes as an active
 //!   version of the same short name is a copy of that skill (an installed one, mostly), and is
-//!   not shown beside it: the store's has the tools, the counts and the trust.
+//!   hidden: the store's has the tools, the counts and the trust.
 //!
 //! Not here: which folders there are, and when they change (the crate `local`).
 
@@ -17,26 +16,26 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdMap;
 
 use super::holds::objection;
 use super::local_past::LocalPast;
-use super::publish::bumped;
-use super::{Bundle, Candidate, Catalog, Error, Head, Hold, Registry, Scan, Summary, scans};
+use super::publish::{bumped, declared};
+use super::{Bundle, Catalog, Error, Head, Hold, Registry, Scan, Summary, scans};
 use executor::Stop;
-use model::{Digest, Principal, SkillId, SkillKey, TrustTier, Version, stated_version};
+use model::{Digest, Principal, SkillId, SkillKey, Version};
 use trust::Report;
 
 /// A skill of a folder, as it is now.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LocalSkill {
     pub(super) version: Arc<Version>,
     pub(super) scan: Scan,
     pub(super) hold: Option<Hold>,
-    /// What the scanner said of the last version before it that was not held, where it is
-    /// held itself: what comes next is compared with that.
+    /// The report of the last version that was not held, where it is held itself: the next
+    /// version is compared with that.
     passed: Option<Report>,
-    /// What heads of it are made of; it has no `local` itself, which would be a ring.
+    /// The template of its heads; it has no `local` itself, which would be a reference cycle.
     head: Head,
     contents: Vec<(Digest, Bytes)>,
 }
@@ -60,13 +59,13 @@ impl LocalSkill {
         &self.version
     }
 
-    /// Why it is held for review; none where it is not.
+    /// Returns the reason of its hold; none where it is not held.
     #[must_use]
     pub fn held(&self) -> Option<String> {
         self.hold.as_ref().map(Hold::words)
     }
 
-    /// What the scanner said of the last version that was not held, itself included.
+    /// Returns the report of the last version that was not held, itself included.
     fn passed(&self) -> Option<&Report> {
         match self.hold {
             None => Some(&self.scan.report),
@@ -77,18 +76,14 @@ impl LocalSkill {
     /// Bytes of its files.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.version.files.iter().map(|file| file.size).sum()
+        self.version.size()
     }
 
     /// The same with these contents.
     pub(super) fn with_contents(&self, contents: Vec<(Digest, Bytes)>) -> Self {
         Self {
-            version: Arc::clone(&self.version),
-            scan: self.scan.clone(),
-            hold: self.hold.clone(),
-            passed: self.passed.clone(),
-            head: self.head.clone(),
             contents,
+            ..self.clone()
         }
     }
 
@@ -105,14 +100,14 @@ impl LocalSkill {
 pub struct LocalSkills {
     skills: OrdMap<SkillKey, Arc<LocalSkill>>,
     contents: HashMap<Digest, Bytes>,
-    /// Why folders that have these names, in lower case, are no skills.
+    /// The reasons why folders of these names, in lower case, are no skills.
     refused: Arc<BTreeMap<String, String>>,
-    /// The catalog that they were put in front of last, and what that came to.
+    /// The last catalog that they were put in front of, and the result.
     merged: Mutex<Option<(Arc<Catalog>, Arc<Catalog>)>>,
 }
 
 impl LocalSkills {
-    /// These skills; of two with one id the first.
+    /// Makes the set of these skills; of two with one id it takes the first.
     #[must_use]
     pub fn new(skills: impl IntoIterator<Item = Arc<LocalSkill>>) -> Self {
         let mut these = Self::default();
@@ -126,38 +121,38 @@ impl LocalSkills {
         these
     }
 
-    /// The same, with names of folders that are no skills, in lower case, each with why: who
-    /// asks for one by its name is told.
+    /// Adds names of folders that are no skills, in lower case, each with the reason, for
+    /// callers that ask for one by its name.
     #[must_use]
     pub fn with_refused(mut self, refused: BTreeMap<String, String>) -> Self {
         self.refused = Arc::new(refused);
         self
     }
 
-    /// Names of folders that are no skills, and why.
+    /// Returns the names of folders that are no skills, with the reasons.
     #[must_use]
     pub fn refused(&self) -> &BTreeMap<String, String> {
         &self.refused
     }
 
-    /// A skill.
+    /// Returns a skill.
     #[must_use]
     pub fn get(&self, key: &SkillKey) -> Option<&Arc<LocalSkill>> {
         self.skills.get(key)
     }
 
-    /// All of them, by id.
+    /// Returns all of them, by id.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<LocalSkill>> {
         self.skills.values()
     }
 
-    /// How many there are.
+    /// Returns their number.
     #[must_use]
     pub fn len(&self) -> usize {
         self.skills.len()
     }
 
-    /// There is none.
+    /// Returns whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
@@ -179,7 +174,7 @@ impl LocalSkills {
         {
             return Arc::clone(merged);
         }
-        // Not under the lock: who else comes now does the same work, and waits for nobody.
+        // Not under the lock: a concurrent caller does the same work, and does not wait.
         let mut merged = Catalog::clone(&catalog);
         merged.refused = Arc::clone(&self.refused);
         for skill in self.skills.values() {
@@ -194,7 +189,7 @@ impl LocalSkills {
 }
 
 impl Catalog {
-    /// Shows a skill of a folder instead of the one of its id.
+    /// Puts a skill of a folder in front of the one with its id.
     fn put_before(&mut self, head: Head) {
         let key = head.id.key();
         if let Some(hidden) = self.remove(&key) {
@@ -203,19 +198,19 @@ impl Catalog {
         self.insert(head);
     }
 
-    /// The skill of the store that one of a folder, of the same id, hides.
+    /// Returns the skill of the store that a folder's skill of the same id hides.
     #[must_use]
     pub fn hidden(&self, key: &SkillKey) -> Option<&Arc<Head>> {
         self.hidden.get(key)
     }
 
-    /// Why a folder around the caller that has the name that was asked for is no skill.
+    /// Returns the reason why a folder of the caller with this name is no skill.
     pub(super) fn refused(&self, asked: &str) -> Option<&str> {
         let name = asked.rsplit('/').next().unwrap_or(asked).trim();
         self.refused.get(&name.to_lowercase()).map(String::as_str)
     }
 
-    /// A skill of a folder hides one of the store of the same id.
+    /// Returns whether a skill of a folder hides one of the store.
     #[must_use]
     pub fn hides_any(&self) -> bool {
         !self.hidden.is_empty()
@@ -232,8 +227,8 @@ impl Registry {
         }
     }
 
-    /// The skills of folders that are seen, those that are copies or held aside, by id. It
-    /// costs what they are, however many the store has.
+    /// Returns the visible skills of folders, by id, without copies and those that are held. The
+    /// cost depends on their number, not on the store.
     #[must_use]
     pub fn local_heads(&self) -> Vec<Arc<Head>> {
         let catalog = self.catalog();
@@ -245,21 +240,23 @@ impl Registry {
             .collect()
     }
 
-    /// Skills of folders are in front, or would be if they were no copies.
+    /// Returns whether there are skills of folders, copies included.
     #[must_use]
     pub fn has_local(&self) -> bool {
         self.local.as_ref().is_some_and(|local| !local.is_empty())
     }
 
-    /// The skill of a folder is, byte for byte, what the store has under its short name.
+    /// Returns whether the skill of a folder is, byte for byte, one of the store with its short
+    /// name.
     fn has_copy(&self, catalog: &Catalog, skill: &LocalSkill) -> bool {
+        // Only under the same short name: skills of equal bytes elsewhere are others.
         let mut others = catalog.named(skill.head.id.slug());
         others.any(|head| {
             let Some(number) = head.active else {
                 return false;
             };
             let is_slug = head.id.slug().eq_ignore_ascii_case(skill.head.id.slug());
-            // A record that cannot be read is no copy; whoever asks for it is told why.
+            // A record that cannot be read counts as no copy; a read of it returns the error.
             is_slug
                 && self
                     .any_version(head, number)
@@ -267,12 +264,12 @@ impl Registry {
         })
     }
 
-    /// Reads and scans the files of a folder, which become what the skill is from now on; its id
-    /// is `local`, the author, and its slug. `before` is what the folder was, and `past` what
-    /// skills of its place have been, which learns of this one. Blocks.
+    /// Reads and scans the files of a folder as the new version of its skill; the id is `local`,
+    /// the author, and the slug. `before` is the folder's last version, and `past` has the last
+    /// versions of all skills there, to which this one is added. Blocks.
     ///
     /// # Errors
-    /// They do not make a skill, or a name is nobody's to give; it is to stop.
+    /// They do not make a skill, or a name is reserved; it is to stop.
     pub fn read_local(
         &self,
         bundle: &Bundle,
@@ -281,19 +278,7 @@ impl Registry {
         past: &mut LocalPast,
         stop: &Stop,
     ) -> Result<Arc<LocalSkill>, Error> {
-        let candidate = bundle.read();
-        let Candidate {
-            id: Some(id),
-            skill: Some(skill),
-            digest,
-            files,
-            problems,
-        } = candidate
-        else {
-            return Err(Error::Invalid {
-                problems: candidate.problems,
-            });
-        };
+        let (id, skill, digest, files, problems) = bundle.read().accepted()?;
         let id = SkillId::new(SkillId::LOCAL, author, id.slug())?;
         let is_same = |before: &&Arc<LocalSkill>| before.digest() == digest && *before.id() == id;
         if let Some(before) = before.filter(is_same) {
@@ -314,7 +299,8 @@ impl Registry {
             .permit_version(&id, &skill, &Principal::local())?;
         let now = self.inner.clock.now();
         let scan = scans::scan(&id, &skill, &bundle.files, &self.others(), now, stop)?;
-        // Never with one that is held itself, or the next save would let it pass.
+        // Never compared with a version that was held itself, or the next save would let the
+        // same change pass.
         let passed = before.and_then(|before| before.passed());
         let reason = objection(policy.hold, &scan.report, || Ok(passed.cloned()))?;
         let hold = reason.map(|reason| Hold {
@@ -323,13 +309,8 @@ impl Registry {
             activate: true,
             rejected: None,
         });
-        let stated = skill.version.as_deref().map_or(Ok(None), stated_version);
-        let stated = stated.map_err(|error| Error::Parameter {
-            field: "files",
-            message: format!("the version {error}"),
-        })?;
         let highest = before.map(|before| &before.version.semantic);
-        let semantic = stated.or_else(|| bumped(highest));
+        let semantic = declared(&skill)?.or_else(|| bumped(highest));
         let semantic = semantic.ok_or_else(|| Error::OutOfVersions { id: id.clone() })?;
         let number = match before {
             None => past.first(),
@@ -339,7 +320,7 @@ impl Registry {
         let contents = contents();
         let version = Version {
             number,
-            semantic: semantic.clone(),
+            semantic,
             digest,
             skill,
             files,
@@ -350,26 +331,12 @@ impl Registry {
         };
         let is_offered = hold.is_none();
         let head = Head {
-            id,
-            deleted: false,
-            first_number: number,
-            last_number: number,
-            highest: semantic,
             active: is_offered.then_some(number),
             summary: is_offered.then(|| Summary::new(&version, Some(scan.base()))),
-            withdrawn: OrdSet::new(),
-            held: if is_offered {
-                OrdSet::new()
-            } else {
-                OrdSet::unit(number)
-            },
-            tier: TrustTier::Unverified,
-            inline: Default::default(),
-            bytes: Some(version.files.iter().map(|file| file.size).sum()),
-            blocked: None,
-            local: None,
+            held: hold.iter().map(|_| number).collect(),
+            bytes: Some(version.size()),
             created_at: before.map_or(now, |before| before.head.created_at),
-            updated_at: now,
+            ..Head::new(id, &version)
         };
         let skill = LocalSkill {
             contents,

@@ -1,9 +1,9 @@
-//! What skills of folders have been, for whoever comes next under their ids.
+//! The last versions of skills of folders, for the next version under the same id.
 //!
 //! A skill may be gone for a moment, or be no skill while somebody types, or come back in the
-//! folder of another agent. Its numbers go on all the same, since whoever holds one holds it
-//! for one version; and what it newly does is told by what it did, or it would be enough to
-//! break a skill for a moment to get anything past a review.
+//! folder of another agent. Its numbers go on all the same, since a client that holds one means
+//! one version; and it is compared with its last version all the same, or breaking a skill for a
+//! moment would get anything past a review.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use std::sync::Arc;
 use super::LocalSkill;
 use model::{SkillId, SkillKey, VersionNumber};
 
-/// Skills that are remembered. More than are ever shown of one place at once.
+/// Maximum number of skills that are remembered: more than one place ever shows at once.
 const MAX: usize = 2_000;
 
-/// The last version of each skill that was read of a place, without its files.
+/// The last version of each skill that was read, without its files.
 #[derive(Debug, Default)]
 pub struct LocalPast {
     last: BTreeMap<SkillKey, Arc<LocalSkill>>,
-    /// The highest number of those that were forgotten: no other begins below it.
+    /// The highest number among the forgotten skills: every new skill begins above it.
     forgotten: Option<VersionNumber>,
 }
 
 impl LocalPast {
-    /// The last version of a skill.
+    /// Returns the last version of a skill.
     pub(super) fn get(&self, id: &SkillId) -> Option<&Arc<LocalSkill>> {
         self.last.get(&id.key())
     }
 
-    /// The number of a skill that is not known.
+    /// Returns the first number of an unknown skill.
     pub(super) fn first(&self) -> Option<VersionNumber> {
         match self.forgotten {
             None => Some(VersionNumber::FIRST),
@@ -36,7 +36,7 @@ impl LocalPast {
         }
     }
 
-    /// There is a new version. Where there are too many the oldest is forgotten.
+    /// Remembers a new version. Where there are too many, the oldest is forgotten.
     pub(super) fn learn(&mut self, skill: &LocalSkill) {
         let key = skill.id().key();
         self.last

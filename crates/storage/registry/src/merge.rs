@@ -11,7 +11,7 @@ use executor::{Kind, Stop};
 use model::{FilePath, Principal, SkillId, Version, VersionSelector};
 use skill_md::Draft;
 
-/// What a submission says of a skill.
+/// The part of a skill in a submission.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     /// Files that take the place of those of their paths, or are added.
@@ -20,8 +20,8 @@ pub(super) struct Part {
     pub(super) draft: Draft,
 }
 
-/// The files with a SKILL.md among them are a skill, or were meant to be one: nothing is
-/// merged with them.
+/// Returns whether a SKILL.md is among the files: then they are a whole skill, or were meant to
+/// be one, and are not merged.
 pub(super) fn is_whole(files: &[(String, Bytes)]) -> bool {
     let is_skill_md = |path: &str| {
         let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -38,7 +38,7 @@ impl Part {
 }
 
 impl Registry {
-    /// What a part is merged into: the active version, where the skill has one.
+    /// Returns the version that a part is merged into: the active one, where there is one.
     pub(super) fn base(&self, id: &SkillId) -> Result<Option<Arc<Version>>, Error> {
         let catalog = self.catalog();
         let Some(head) = catalog.get(&id.key()).filter(|head| head.active.is_some()) else {
@@ -47,8 +47,8 @@ impl Registry {
         self.version(head, &VersionSelector::Active).map(Some)
     }
 
-    /// The files of a version with a part of them sent anew. Where anything differs, a
-    /// version that the front matter states is raised: it has other content by then.
+    /// Returns the files of a version, with a part of them replaced. Where anything differs, a
+    /// version that the front matter states is raised, since its content is another one.
     pub(super) async fn merge(
         &self,
         kind: Kind,
@@ -58,7 +58,7 @@ impl Registry {
         principal: &Principal,
     ) -> Result<BTreeMap<FilePath, Bytes>, Error> {
         self.inner.policy.names.permit(id, principal)?;
-        admission::reserve(base.files.iter().map(|file| file.size).sum()).await?;
+        admission::reserve(base.size()).await?;
         let (this, of) = (self.clone(), id.clone());
         let number = base.number;
         let merge = move |stop: &Stop| {
@@ -77,7 +77,7 @@ impl Registry {
         merged.map_err(|error| self.gone(id, number, error))
     }
 
-    /// The instructions of a version with some fields said anew.
+    /// Returns the instructions of a version with some fields replaced.
     fn revise(
         &self,
         id: &SkillId,
@@ -96,7 +96,7 @@ impl Registry {
         let mut revised = revise(&draft)?;
         let is_same = is_same && revised == text;
         draft.version = match asked {
-            // It says what the version is called already.
+            // It states the version that it has already.
             Some(asked) if is_same && asked == base.semantic.to_string() => None,
             Some(asked) => Some(asked),
             None if is_same || base.skill.version.is_none() => None,

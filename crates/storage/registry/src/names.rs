@@ -1,15 +1,13 @@
-//! Who may give which names to skills and tools.
+//! The names that a caller may give to skills and tools.
 //!
-//! Whoever can take a name that others rely on speaks in somebody else's place. So
-//! on a server:
+//! A caller that takes a name which others rely on could impersonate its owner. So on a server:
 //!
-//! * what looks like `builtin` is the source of nothing else;
-//! * the names of bundled skills, of their tools and of the contract's belong to
-//!   the server. Whoever has the data directory (a local caller) may use them all
-//!   the same: for a person's own skills, which hide those of the server, and for a
-//!   collection that they import;
-//! * `local/project/…` and `local/user/…` are places of one person's machine, which
-//!   only local callers can write to.
+//! * no other source may look like `builtin`;
+//! * the names of bundled skills, of their tools and of the contract's belong to the server. A
+//!   local caller, which has the data directory, may use them all the same: for a person's own
+//!   skills, which hide those of the server, and for an imported collection;
+//! * `local/project/…` and `local/user/…` are on one person's machine, and only local callers
+//!   can write to them.
 //!
 //! A registry that is used as a library reserves nothing.
 
@@ -18,10 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Error;
 use model::{Location, Principal, Skill, SkillId, is_device, skeleton, slugify};
 
-/// Names that the server keeps to itself.
+/// Names that are reserved for the server.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
-    /// Slugs of the bundled skills, by what they look like.
+    /// Slugs of the bundled skills, by their skeletons.
     slugs: BTreeMap<String, String>,
     tools: BTreeSet<String>,
     is_served: bool,
@@ -29,8 +27,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Those of a server: of its bundled skills, and of tools that run under their
-    /// names.
+    /// Reserves the names of a server's bundled skills, and of its tools.
     ///
     /// `is_shared`: it serves more than one machine, so that its own skills come
     /// before those of `local/project` and `local/user`.
@@ -51,12 +48,12 @@ impl Names {
         }
     }
 
-    /// The server's own skills win every short name.
+    /// Returns whether the server's own skills win every short name.
     pub(super) fn is_shared(&self) -> bool {
         self.is_shared
     }
 
-    /// The caller may write the skill of this id at all.
+    /// Checks that the caller may write the skill of this id at all.
     pub(super) fn permit(&self, id: &SkillId, caller: &Principal) -> Result<(), Error> {
         if *caller == Principal::system() {
             return Ok(());
@@ -71,7 +68,7 @@ impl Names {
         Ok(())
     }
 
-    /// The caller may publish this skill under this id.
+    /// Checks that the caller may publish this skill under this id.
     pub(super) fn permit_version(
         &self,
         id: &SkillId,
@@ -126,7 +123,7 @@ impl Names {
     }
 }
 
-/// A person may take one name for the other.
+/// Returns whether a person may take one name for the other.
 fn resembles(name: &str, other: &str) -> bool {
     // In many typefaces `i`, `l` and `1` are one; `skeleton` knows of the last two.
     let shape = |name: &str| skeleton(name).replace('i', "l");

@@ -5,21 +5,21 @@ use strsim::normalized_damerau_levenshtein;
 use super::{Catalog, Error, Head};
 use model::{beginning, inert_line};
 
-/// Names that are compared, at most: those that begin like the one asked for come first.
+/// Maximum number of names that are compared: those with the same first character come first.
 // Compared one by one when a name fails: an index of spellings would cost memory with every
 // skill, for the rare miss.
 const MAX_COMPARED_NAMES: usize = 20_000;
-/// Names that are told.
+/// Maximum number of names in an answer.
 const MAX_NAMES: usize = 3;
-/// How alike two names are at least, from 0 to 1.
+/// The lowest similarity of two near names, from 0 to 1.
 const MIN_ALIKE: f64 = 0.6;
-/// How alike a name is to a word that it has, or that it is a part of.
+/// The similarity of a name and a word that contains it, or that it contains.
 const CONTAINED_SCORE: f64 = 0.75;
-/// The shortest word that is looked for inside names.
+/// The length of the shortest word that is searched inside names.
 const MIN_INSIDE: usize = 3;
-/// Bytes of a name that are compared.
+/// Maximum number of bytes of a name that is compared.
 const MAX_NAME: usize = 64;
-/// Characters that are told of what a skill is for.
+/// Maximum number of characters of a description in an answer.
 const MAX_ABOUT: usize = 80;
 
 /// A name that may have been meant.
@@ -27,7 +27,7 @@ const MAX_ABOUT: usize = 80;
 pub struct Near {
     /// The shortest name that leads to the skill.
     pub name: String,
-    /// The beginning of what it is for.
+    /// The beginning of its description.
     pub about: String,
 }
 
@@ -42,8 +42,8 @@ impl std::fmt::Display for Near {
     }
 }
 
-/// Other spellings of a short name, in the order in which they are tried: without what
-/// stands around it, and with other characters between its words.
+/// Returns other spellings of a short name, in the order in which they are tried: without the
+/// characters around it, and with other characters between its words.
 #[must_use]
 pub fn spellings(name: &str) -> Vec<String> {
     let around = |c: char| c.is_whitespace() || "/`'\"@$".contains(c);
@@ -61,7 +61,7 @@ pub fn spellings(name: &str) -> Vec<String> {
     spellings
 }
 
-/// How alike the words of a name and of the one asked for are.
+/// Returns the similarity of a name and the one asked for.
 fn alike(asked: &str, name: &str) -> f64 {
     let is_inside = |part: &str, whole: &str| part.len() >= MIN_INSIDE && whole.contains(part);
     let contained = if is_inside(asked, name) || is_inside(name, asked) {
@@ -77,22 +77,25 @@ fn alike(asked: &str, name: &str) -> f64 {
     contained.max(normalized_damerau_levenshtein(asked, name))
 }
 
-/// The names that are nearest to one that is none of them, the nearest first.
+/// Returns those that are similar enough, the nearest first; equally near ones by name.
+fn ranked<'a, T>(scored: impl Iterator<Item = (f64, &'a str, T)>) -> Vec<(f64, &'a str, T)> {
+    let mut found: Vec<_> = scored.filter(|(alike, ..)| *alike >= MIN_ALIKE).collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    found
+}
+
+/// Returns the names nearest to one that is none of them, the nearest first.
 #[must_use]
 pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let asked = folded(asked.trim());
     if asked.is_empty() || asked.len() > MAX_NAME {
         return Vec::new();
     }
-    let mut found: Vec<(f64, &str)> = names
-        .filter(|name| name.len() <= MAX_NAME)
-        .map(|name| (alike(&asked, &folded(name)), name))
-        .filter(|(alike, _)| *alike >= MIN_ALIKE)
-        .collect();
-    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let names = names.filter(|name| name.len() <= MAX_NAME);
+    let mut found = ranked(names.map(|name| (alike(&asked, &folded(name)), name, ())));
     found.dedup_by(|a, b| a.1 == b.1);
-    found.truncate(MAX_NAMES);
-    found.into_iter().map(|(_, name)| name).collect()
+    let nearest = found.into_iter().take(MAX_NAMES);
+    nearest.map(|(_, name, ())| name).collect()
 }
 
 fn folded(name: &str) -> String {
@@ -100,7 +103,7 @@ fn folded(name: &str) -> String {
 }
 
 impl Catalog {
-    /// No skill of this name or id.
+    /// Returns the error for a name or id without a skill.
     #[must_use]
     pub fn not_found(&self, asked: &str) -> Error {
         Error::SkillNotFound {
@@ -110,7 +113,7 @@ impl Catalog {
         }
     }
 
-    /// The skills whose short names are nearest to a name, the nearest first. Looks at
+    /// Returns the skills whose short names are nearest to a name, the nearest first. Compares
     /// 20,000 names at most.
     #[must_use]
     pub fn nearest(&self, asked: &str) -> Vec<Near> {
@@ -128,25 +131,22 @@ impl Catalog {
         let same = self.names_with_prefix(&first);
         let others = self.names_with_prefix("");
         let others = others.filter(|(name, _)| !name.starts_with(&first));
-        let mut found: Vec<(f64, &str, &Head)> = same
+        let scored = same
             .chain(others)
             .take(MAX_COMPARED_NAMES)
             .filter(|(name, _)| name.len() <= MAX_NAME)
-            .map(|(name, head)| (alike(&asked, &folded(name)), name, &**head))
-            .filter(|(alike, ..)| *alike >= MIN_ALIKE)
-            .collect();
-        found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-        let mut told: Vec<Near> = Vec::new();
-        for (.., head) in found {
+            .map(|(name, head)| (alike(&asked, &folded(name)), name, head));
+        let mut nearest: Vec<Near> = Vec::new();
+        for (.., head) in ranked(scored) {
             let name = inert_line(self.short_name(head));
-            if told.len() < MAX_NAMES && told.iter().all(|near| near.name != name) {
-                told.push(Near {
+            if nearest.len() < MAX_NAMES && nearest.iter().all(|near| near.name != name) {
+                nearest.push(Near {
                     name,
                     about: about(head),
                 });
             }
         }
-        told
+        nearest
     }
 }
 
@@ -157,21 +157,16 @@ fn about(head: &Head) -> String {
     })
 }
 
-/// The paths of a version that are nearest to one it has not, the nearest first.
-#[must_use]
-pub fn nearest_paths<'a>(asked: &str, paths: impl Iterator<Item = &'a str>) -> Vec<String> {
+/// Returns the paths nearest to one that a version lacks, the nearest first.
+pub(super) fn nearest_paths<'a>(asked: &str, paths: impl Iterator<Item = &'a str>) -> Vec<String> {
     let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_lowercase();
     let name = last(asked);
-    let mut found: Vec<(f64, &str)> = paths
-        .map(|path| {
-            let whole = normalized_damerau_levenshtein(&asked.to_lowercase(), &path.to_lowercase());
-            (whole.max(alike(&name, &last(path))), path)
-        })
-        .filter(|(alike, _)| *alike >= MIN_ALIKE)
-        .collect();
-    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    found.truncate(MAX_NAMES);
-    found.into_iter().map(|(_, path)| path.to_owned()).collect()
+    let found = ranked(paths.map(|path| {
+        let whole = normalized_damerau_levenshtein(&asked.to_lowercase(), &path.to_lowercase());
+        (whole.max(alike(&name, &last(path))), path, ())
+    }));
+    let nearest = found.into_iter().take(MAX_NAMES);
+    nearest.map(|(_, path, ())| path.to_owned()).collect()
 }
 
 #[cfg(test)]

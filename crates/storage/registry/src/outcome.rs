@@ -1,13 +1,13 @@
-//! What a write came to: for its caller, for whoever repeats it, and for the log.
+//! The outcome of a write: for its caller, for a repeat of it, and for the log.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Described, Head, Hold};
-use model::{Digest, Event, EventKind, Principal, Version, VersionNumber, Yank};
+use super::{Caller, Described, Head, Hold};
+use model::{Digest, Event, EventKind, Principal, SkillId, Version, VersionNumber, Yank};
 use store::Revision;
 
-/// A version with what changes about it, as it was at some moment.
+/// A version and its state at some moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionState {
     /// Its number.
@@ -16,22 +16,22 @@ pub struct VersionState {
     pub semantic: semver::Version,
     /// Digest over all its files.
     pub digest: Digest,
-    /// When it was published.
+    /// The time at which it was published.
     pub created_at: Timestamp,
-    /// Who published it.
+    /// Its publisher.
     pub created_by: Principal,
-    /// What changed, in the publisher's words.
+    /// The changes, in the publisher's words.
     pub change_summary: String,
-    /// It was what the skill's name resolves to.
+    /// Whether the skill's name resolves to it.
     pub active: bool,
-    /// Why it was withdrawn; none: it was not.
+    /// The reason of its withdrawal; none: it was not withdrawn.
     pub withdrawn: Option<String>,
-    /// Why it is held for review; none: it is not.
+    /// The reason of its hold; none: it is not held.
     #[serde(default)]
     pub held: Option<String>,
     /// Bytes of its files.
     pub size: u64,
-    /// How many files it has.
+    /// The number of its files.
     pub files: usize,
 }
 
@@ -70,9 +70,24 @@ impl From<&Described> for VersionState {
     }
 }
 
-/// A write that changed something, as one line of the log. What the server writes itself
-/// is not told: the skills that come with it are published before it says where it
-/// listens, and whoever started it reads that as the first line.
+/// Returns an event of a skill as a whole.
+pub(super) fn skill_event(kind: EventKind, id: &SkillId, time: Timestamp, by: &Caller) -> Event {
+    Event {
+        kind,
+        skill_id: id.clone(),
+        version: None,
+        semantic_version: None,
+        digest: None,
+        active: None,
+        held: false,
+        time,
+        actor: by.principal.clone(),
+    }
+}
+
+/// Logs a write that changed something as one line. Writes of the server itself are left out:
+/// the skills that come with it are published before it logs its address, which its operator
+/// expects as the first line.
 pub(super) fn log(revision: Revision, event: &Event) {
     if event.actor == Principal::system() {
         return;

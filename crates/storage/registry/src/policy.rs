@@ -1,4 +1,4 @@
-//! What the operator's settings say of trust.
+//! The operator's settings of trust.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use serde::Deserialize;
 use super::{Audience, Claims, Head, Names, StorageLimits};
 use model::{SkillId, TrustTier};
 
-/// Which new versions wait for somebody's approval. Each holds what the ones before it hold.
-/// There is none that holds nothing: what the scanner says nobody should get is handed out
-/// when a person said so.
+/// The new versions that wait for approval. Each policy holds what the ones before it hold. None
+/// holds nothing: a version with the verdict `failed` is handed out only when a person approved
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HoldPolicy {
-    /// Those that the scanner says nobody should get.
+    /// Versions with the verdict `failed`.
     #[default]
     Failed,
-    /// Those that it says a person should look at.
+    /// Versions with the verdict `warning`.
     Warning,
     /// Updates that bring a host, a power or a finding of weight that the version before
     /// did not have.
@@ -25,8 +25,7 @@ pub enum HoldPolicy {
     All,
 }
 
-/// Where skills come from that are trusted further than others: ids, or beginnings of ids up
-/// to a `/`, such as `github/acme`.
+/// The trusted sources of skills: ids, or beginnings of ids up to a `/`, such as `github/acme`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tiers {
     /// Verified by the operator.
@@ -36,7 +35,7 @@ pub struct Tiers {
 }
 
 impl Tiers {
-    /// The tier of a skill. Nothing that it says of itself counts.
+    /// Returns the tier of a skill, which nothing in the skill itself can raise.
     #[must_use]
     pub fn of(&self, id: &SkillId) -> TrustTier {
         let key = id.key();
@@ -60,25 +59,25 @@ impl Tiers {
     }
 }
 
-/// What publishing follows.
+/// The policy of publishing.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// Names that not everybody may give.
+    /// Reserved names.
     pub names: Names,
-    /// Which versions are held.
+    /// The versions that are held.
     pub hold: HoldPolicy,
-    /// Whose skills are trusted how far.
+    /// The trust in the sources of skills.
     pub tiers: Tiers,
-    /// What of other skills may be told with what is said of one; none: all of them.
+    /// The skills that a text about another skill may mention; none: all of them.
     pub audience: Option<Arc<dyn Audience>>,
-    /// How much namespaces may hold at first: see [`super::Registry::set_storage_limits`].
+    /// The initial limits of namespaces: see [`super::Registry::set_storage_limits`].
     pub storage: StorageLimits,
-    /// Whose namespaces become; none: they stay as they are.
+    /// The owners that namespaces get; none: they stay as they are.
     pub claims: Option<Arc<dyn Claims>>,
 }
 
 impl Head {
-    /// Has the tier be what policy says.
+    /// Sets the tier by policy.
     pub(super) fn set_tier(&mut self, tiers: &Tiers) {
         self.tier = tiers.of(&self.id);
     }

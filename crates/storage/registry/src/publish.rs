@@ -1,26 +1,26 @@
 //! Publishing: from files to a version.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::head::SemanticEntry;
 use super::holds::{HOLDS, Hold, objection};
+use super::outcome::skill_event;
 use super::scans::{self, SCANS, Scan};
 use super::{
     Bundle, Caller, Candidate, DIGESTS, Error, Head, Plan, Prepared, Registry, SEMANTICS, Summary,
-    VERSIONS, VersionState, put_head, storage,
+    VERSIONS, VersionState, put_head,
 };
 use executor::{Kind, Stop};
 use model::{
-    Digest, Event, EventKind, Failure, FilePath, MAX_VERSION_PART, Principal, Problem, SkillId,
-    SkillKey, TrustTier, Version, VersionNumber, stated_version,
+    Digest, Event, EventKind, Failure, FilePath, MAX_VERSION_PART, Principal, Problem, Skill,
+    SkillId, SkillKey, Version, VersionNumber, stated_version,
 };
 use store::{Batch, Content, Expect};
 use trust::Verdict;
 
-/// What publishing came to.
+/// The outcome of publishing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -37,20 +37,19 @@ pub enum Outcome {
 pub struct Published {
     /// The skill, as stored.
     pub id: SkillId,
-    /// What publishing came to.
+    /// The outcome of publishing.
     pub outcome: Outcome,
     /// The version.
     pub version: VersionState,
     /// Its instructions.
     pub entry: FilePath,
-    /// What the scanner says of it; none where it was published before there were scans.
+    /// Its verdict; none where it was published before there were scans.
     #[serde(default)]
     pub verdict: Option<Verdict>,
 }
 
-/// The version after the highest: its patch raised, or the release of a
-/// pre-release. It is above all versions that the skill ever had. None: there is no
-/// higher one.
+/// Returns the version after the highest: its patch raised, or the release of a pre-release. It
+/// is above all versions that the skill ever had. None: there is no higher one.
 pub(super) fn bumped(highest: Option<&semver::Version>) -> Option<semver::Version> {
     let Some(highest) = highest else {
         return Some(semver::Version::new(1, 0, 0));
@@ -61,58 +60,44 @@ pub(super) fn bumped(highest: Option<&semver::Version>) -> Option<semver::Versio
         patch,
         ..
     } = *highest;
-    let raised = |part: u64| (part < MAX_VERSION_PART).then(|| part + 1);
+    let new = semver::Version::new;
     if !highest.pre.is_empty() {
-        return Some(semver::Version::new(major, minor, patch));
+        return Some(new(major, minor, patch));
     }
-    if let Some(patch) = raised(patch) {
-        return Some(semver::Version::new(major, minor, patch));
-    }
-    if let Some(minor) = raised(minor) {
-        return Some(semver::Version::new(major, minor, 0));
-    }
-    raised(major).map(|major| semver::Version::new(major, 0, 0))
+    let raised = |part: u64| (part < MAX_VERSION_PART).then(|| part + 1);
+    let by_patch = raised(patch).map(|patch| new(major, minor, patch));
+    by_patch
+        .or_else(|| raised(minor).map(|minor| new(major, minor, 0)))
+        .or_else(|| raised(major).map(|major| new(major, 0, 0)))
 }
 
-/// The head of a skill once it has a new version. A skill that was deleted begins anew,
-/// above the semantic versions that it had.
+/// Returns the semantic version that a SKILL.md states.
+pub(super) fn declared(skill: &Skill) -> Result<Option<semver::Version>, Error> {
+    let stated = skill.version.as_deref().map_or(Ok(None), stated_version);
+    stated.map_err(|error| Error::Parameter {
+        field: "files",
+        message: format!("the version {error}"),
+    })
+}
+
+/// Returns the head of a skill with a new version. A skill that was deleted begins anew, above
+/// the semantic versions that it had.
 fn next_head(
     before: Option<Head>,
     id: &SkillId,
     version: &Version,
     summary: Option<Summary>,
 ) -> Head {
-    let now = version.created_at;
     let highest_before = before.as_ref().map(|head| head.highest.clone());
-    // What was deleted leaves its numbers and its highest version behind, so that neither
-    // comes to mean other bytes.
+    // A deleted skill leaves its numbers and its highest version behind, so that neither comes
+    // to mean other bytes.
     let live = before.filter(|head| !head.deleted);
-    let mut head = live.unwrap_or_else(|| Head {
-        id: id.clone(),
-        deleted: false,
-        first_number: version.number,
-        last_number: version.number,
-        highest: version.semantic.clone(),
-        active: None,
-        summary: None,
-        withdrawn: imbl::OrdSet::new(),
-        held: imbl::OrdSet::new(),
-        tier: TrustTier::Unverified,
-        inline: BTreeMap::new(),
-        bytes: Some(0),
-        blocked: None,
-        local: None,
-        created_at: now,
-        updated_at: now,
-    });
+    let mut head = live.unwrap_or_else(|| Head::new(id.clone(), version));
     head.last_number = version.number;
-    head.bytes = head.bytes.map(|bytes| bytes + storage::size_of(version));
-    let highest = highest_before
-        .into_iter()
-        .chain([version.semantic.clone()])
-        .max();
-    head.highest = highest.unwrap_or(head.highest);
-    head.updated_at = now;
+    head.bytes = head.bytes.map(|bytes| bytes + version.size());
+    let semantic = version.semantic.clone();
+    head.highest = highest_before.map_or(semantic.clone(), |highest| highest.max(semantic));
+    head.updated_at = version.created_at;
     if summary.is_some() {
         head.active = Some(version.number);
         head.summary = summary;
@@ -120,7 +105,7 @@ fn next_head(
     head
 }
 
-/// The records of a new version: itself, the ways to find it, and its contents.
+/// Returns the records of a new version: itself, its indexes, and its contents.
 fn new_version(key: &SkillKey, version: &Version, contents: &[Content]) -> Batch {
     let mut batch = Batch::new();
     for content in contents {
@@ -128,8 +113,8 @@ fn new_version(key: &SkillKey, version: &Version, contents: &[Content]) -> Batch
     }
     let Version { number, digest, .. } = *version;
     let at = (key.clone(), number);
-    // What is expected of the head holds this already. Here a number that is taken is found
-    // whatever the head says: no version is ever written over.
+    // The expected head implies this already. Checked again, so that even with a wrong head no
+    // version is ever overwritten.
     batch.expect(&VERSIONS, &at, Expect::Absent);
     batch.put(&VERSIONS, &at, version);
     let semantic = (key.clone(), version.semantic.to_string());
@@ -139,8 +124,8 @@ fn new_version(key: &SkillKey, version: &Version, contents: &[Content]) -> Batch
 }
 
 impl Registry {
-    /// Reads a bundle, and says all that is wrong with it, names that the caller may not
-    /// give it among them; stores nothing.
+    /// Reads a bundle, and returns all its problems, including names that the caller may not
+    /// give it; stores nothing.
     ///
     /// # Errors
     /// The server failed. A bundle that would be refused is an answer.
@@ -178,22 +163,10 @@ impl Registry {
         let store = self.inner.store.clone();
         let (others, now) = (self.others(), self.inner.clock.now());
         let prepare = move |stop: &Stop| {
-            let candidate = bundle.read();
-            let Candidate {
-                id: Some(id),
-                skill: Some(skill),
-                digest,
-                files,
-                problems,
-            } = candidate
-            else {
-                return Err(Error::Invalid {
-                    problems: candidate.problems,
-                });
-            };
+            let (id, skill, digest, files, problems) = bundle.read().accepted()?;
             stop.check()?;
-            // Bytes that a version has were scanned with it. What newer rules say of them is
-            // for `rescan`, behind the requests.
+            // Bytes that a version has were scanned with it. Newer rules are applied by
+            // `rescan`, in the background.
             let is_known = store.get(&DIGESTS, &(id.key(), digest))?.is_some();
             let scan = if is_known {
                 None
@@ -202,8 +175,10 @@ impl Registry {
                 Some(Box::new(scan))
             };
             let mut contents = Vec::with_capacity(files.len());
-            // Before it looks what is stored.
+            // Before the check of what is stored: a compaction could drop a content right after
+            // it.
             let pinned = Arc::new(store.pin(files.iter().map(|file| file.digest)));
+            // In the same order: the files were listed from this map.
             for (file, content) in files.iter().zip(bundle.files.values()) {
                 stop.check()?;
                 if !store.has_content(&file.digest)? {
@@ -227,18 +202,16 @@ impl Registry {
         self.executor().run_fallible(kind, prepare).await
     }
 
-    /// Publishes a version, and makes it the active one where `activate` is true. Bytes
-    /// that are known are the version that has them, which `activate` makes the active
-    /// one as well, unless it was withdrawn. What policy holds is published and held: see
-    /// [`Hold`].
+    /// Publishes a version, and activates it if `activate` is set. Known bytes are the version
+    /// that has them, which `activate` activates as well, unless it was withdrawn. What policy
+    /// holds is published and held: see [`Hold`].
     ///
     /// Calls for one skill take effect in the order in which they are first
     /// polled.
     ///
     /// # Errors
-    /// The semantic version exists with other bytes; the skill comes with the
-    /// server and the caller is not it; a name is not the caller's to give; the skill is
-    /// blocked.
+    /// The semantic version exists with other bytes; the skill comes with the server and the
+    /// caller is not it; a name is reserved; the skill is blocked.
     pub async fn publish(
         &self,
         prepared: Prepared,
@@ -262,25 +235,23 @@ impl Registry {
         let names = &self.inner.policy.names;
         names.permit_version(&id, &skill, &caller.principal)?;
         let key = id.key();
-        let stated = skill.version.as_deref().map_or(Ok(None), stated_version);
-        let declared = stated.map_err(|error| Error::Parameter {
-            field: "files",
-            message: format!("the version {error}"),
-        })?;
+        let declared = declared(&skill)?;
+        // Outlives an attempt: a claim that lost to another write may no longer be the caller's
+        // to make.
         let mut claims = false;
-        // It only saves starting over. That nobody wrote between is what the batch expects of
-        // the head, so a second writer elsewhere would do no harm.
+        // The lock only saves retries. The batch states the head that it read, so a second
+        // writer elsewhere would do no harm.
         let _queue = self.lock(&key).await;
         self.write(caller, || {
-            // All of this is looked at again in every attempt: the skill may be blocked,
-            // deleted or published by another since.
+            // All of this is checked again in every attempt: the skill may have been blocked,
+            // deleted or published by another caller since.
             self.refuse_blocked(&key, caller)?;
             let stored = self.stored_head(&key)?;
             let revision = stored.as_ref().map(|stored| stored.revision);
             let head = stored.map(|stored| stored.value);
             let live = head.as_ref().filter(|head| !head.deleted);
-            // A part of a skill was merged into the version that was active then. Published
-            // now, it would take back what came between; its caller merges again.
+            // A part of a skill was merged into the version that was active then. Published now,
+            // it would revert what came between; the caller merges again.
             if merged_with.is_some() && live.and_then(|head| head.active) != merged_with {
                 return Err(Error::Contention);
             }
@@ -291,7 +262,7 @@ impl Registry {
                 let head = head.clone();
                 return self.publish_again(revision, head, number.value, activate, caller);
             }
-            // The skill was deleted since its bytes were looked at.
+            // The skill was deleted since its digest was found: nothing was scanned.
             let scan = scan.as_deref().ok_or(Error::Contention)?;
             let told_apart = (&digest, build.as_ref());
             let semantic =
@@ -316,9 +287,9 @@ impl Registry {
                 None => Outcome::Created,
             };
             self.permit_storage(&id, live.is_none(), &version)?;
-            // What fails its scan is published and held, not refused: its publisher has a
-            // number to talk about, a reviewer something to approve, and a false alarm costs a
-            // review instead of an upload.
+            // A version that fails its scan is published and held, not refused: its publisher
+            // has a number to refer to, a reviewer has something to approve, and a false alarm
+            // costs a review instead of another upload.
             let hold = self.hold(&id, live, scan, (activate, objection.as_deref()), caller)?;
             let activates = activate && hold.is_none();
             let summary = activates.then(|| Summary::new(&version, Some(scan.base())));
@@ -331,15 +302,12 @@ impl Registry {
                 batch.put(&HOLDS, &at, hold);
             }
             let event = Event {
-                kind: EventKind::Published,
-                skill_id: head.id.clone(),
                 version: Some(number),
                 semantic_version: Some(version.semantic.clone()),
                 digest: Some(digest),
                 active: head.active,
                 held: hold.is_some(),
-                time: version.created_at,
-                actor: caller.principal.clone(),
+                ..skill_event(EventKind::Published, &head.id, version.created_at, caller)
             };
             let published = Published {
                 id: head.id.clone(),
@@ -355,7 +323,7 @@ impl Registry {
         .await
     }
 
-    /// What speaks against handing out a new version.
+    /// Returns the hold of a new version, if there is a reason.
     fn hold(
         &self,
         id: &SkillId,
@@ -364,10 +332,11 @@ impl Registry {
         (activate, own): (bool, Option<&str>),
         caller: &Caller,
     ) -> Result<Option<Hold>, Error> {
-        // Its own skills the server is built with.
+        // The server is built with these skills.
         if id.is_builtin() && caller.principal == Principal::system() {
             return Ok(None);
         }
+        // Read only where policy compares with it: it costs a scan's record.
         let before = || {
             let before = head.and_then(|head| Some((head, head.active?)));
             let scan = before.map(|(head, number)| self.scan_of(head, number));
@@ -384,7 +353,7 @@ impl Registry {
         }))
     }
 
-    /// Bytes that a version has already: it becomes active where that was asked for.
+    /// Publishes bytes that a version has already: it becomes active where that was asked for.
     fn publish_again(
         &self,
         revision: u64,
@@ -396,8 +365,8 @@ impl Registry {
         let version = self.any_version(&head, number)?;
         let yank = self.stored_yank(&head, number)?;
         let hold = self.stored_hold(&head.id.key(), number)?;
-        // To publish bytes again brings back neither what was withdrawn nor what is held:
-        // these have calls of their own, which say who did it and why.
+        // To publish bytes again restores neither a withdrawn nor a held version: these have
+        // calls of their own, which record the caller and the reason.
         let is_available = yank.is_none() && hold.is_none();
         let activate = activate && is_available && head.active != Some(number);
         if activate {
@@ -419,8 +388,8 @@ impl Registry {
         Ok(Plan::Write(batch, event, published))
     }
 
-    /// The semantic version of new bytes. Where the stated one is another version's, `build`
-    /// tells them apart.
+    /// Returns the semantic version of new bytes. Where the stated one is another version's,
+    /// `build` distinguishes them.
     fn distinct_semantic(
         &self,
         id: &SkillId,
@@ -471,7 +440,8 @@ impl Registry {
         if taken(&next)?.is_none() {
             return Ok(next);
         }
-        // Heads of before forgot what a deleted skill had; from the next one on they know.
+        // Heads of earlier versions of this program forgot what a deleted skill had; the next
+        // one written remembers it.
         let highest = self.highest_ever(&key)?;
         bumped(highest.as_ref()).ok_or_else(exhausted)
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::scans::SCANS;
-use super::{Error, Head, Registry, SEMANTICS, Summary, VERSIONS, nearest_paths};
+use super::{Error, Head, Registry, SEMANTICS, Summary, VERSIONS};
 use executor::Kind;
 use model::{FileEntry, SkillId, Version, VersionNumber, VersionSelector};
 use store::StoreError;
@@ -22,12 +22,14 @@ impl Registry {
         head.ok_or_else(|| catalog.not_found(id.as_str()))
     }
 
-    /// A version of a skill.
+    /// Returns a version of a skill.
     ///
     /// # Errors
     /// There is no such version, or none is active, or its record is damaged; the skill is
     /// blocked, or the version held for review.
     pub fn version(&self, head: &Head, selector: &VersionSelector) -> Result<Arc<Version>, Error> {
+        // First: the catalog shows a blocked skill without an active version, which would be the
+        // wrong error.
         if let Some(block) = &head.blocked {
             return Err(Error::blocked(block));
         }
@@ -41,17 +43,13 @@ impl Registry {
         self.any_version(head, number)
     }
 
-    /// The number of a version; where none is active, the active one is the highest.
+    /// Returns the number of a version; where none is active, `Active` is the highest.
     pub(super) fn number(
         &self,
         head: &Head,
         selector: &VersionSelector,
     ) -> Result<VersionNumber, Error> {
-        let not_found = || Error::VersionNotFound {
-            id: head.id.clone(),
-            version: selector.clone(),
-            there: there(head),
-        };
+        let not_found = || Error::no_version(head, selector.clone());
         let number = match selector {
             VersionSelector::Active => head.active.unwrap_or(head.last_number),
             VersionSelector::Number(number) => *number,
@@ -73,8 +71,8 @@ impl Registry {
         }
     }
 
-    /// The version of a skill that others are compared with: the active one, else the last,
-    /// also where that is held or withdrawn, or the skill is blocked. Nothing of it may be
+    /// Returns the version of a skill that others are compared with: the active one, else the
+    /// last, also where that is held or withdrawn, or the skill is blocked. Nothing of it may be
     /// handed out.
     ///
     /// # Errors
@@ -83,18 +81,14 @@ impl Registry {
         self.any_version(head, head.active.unwrap_or(head.last_number))
     }
 
-    /// A version of a skill, also one that is held or of a skill that is blocked: for what
-    /// hands out nothing of it.
+    /// Returns a version of a skill, also one that is held or of a blocked skill: for callers
+    /// that hand out nothing of it.
     pub(super) fn any_version(
         &self,
         head: &Head,
         number: VersionNumber,
     ) -> Result<Arc<Version>, Error> {
-        let not_found = || Error::VersionNotFound {
-            id: head.id.clone(),
-            version: number.into(),
-            there: there(head),
-        };
+        let not_found = || Error::no_version(head, number.into());
         // A version that was deleted may still be in the cache.
         if !(head.first_number..=head.last_number).contains(&number) {
             return Err(not_found());
@@ -103,22 +97,18 @@ impl Registry {
             return Ok(Arc::clone(&local.version));
         }
         let key = (head.id.key(), number);
-        // Versions never change, so what is cached is never wrong; what was deleted the head
-        // says.
+        // Versions never change, so the cache is never stale; the range of the head covers
+        // deletions.
         if let Some(version) = self.inner.versions.get(&key) {
             return Ok(version);
         }
-        let version = self
-            .inner
-            .store
-            .get(&VERSIONS, &key)?
-            .ok_or_else(not_found)?;
-        let version = Arc::new(version.value);
+        let stored = self.inner.store.get(&VERSIONS, &key)?;
+        let version = Arc::new(stored.ok_or_else(not_found)?.value);
         self.inner.versions.insert(key, Arc::clone(&version));
         Ok(version)
     }
 
-    /// The name of a skill leads to no version.
+    /// Returns the error for a name that leads to no version.
     pub(super) fn none_active(&self, head: &Head) -> Error {
         match (head.highest_available(), head.held.get_max()) {
             (None, Some(number)) => self.held(head, *number),
@@ -126,7 +116,7 @@ impl Registry {
         }
     }
 
-    /// What a list shows of a skill whose active version this is.
+    /// Returns the summary of a skill whose active version this is.
     pub(super) fn summary(&self, id: &SkillId, version: &Version) -> Result<Summary, Error> {
         let stored = self.inner.store.get(&SCANS, &(id.key(), version.number))?;
         let quality = stored.map(|stored| stored.value.base());
@@ -139,12 +129,12 @@ impl Registry {
         self.summary(&head.id, &version)
     }
 
-    /// The bytes of a file of a version, checked against its digest. Blocks.
+    /// Returns the bytes of a file of a version, checked against its digest. Blocks.
     ///
     /// # Errors
     /// The content is damaged.
     pub fn content(&self, file: &FileEntry) -> Result<bytes::Bytes, Error> {
-        // By what the bytes are, so it does not matter whose they are.
+        // By digest, so it does not matter whose bytes they are.
         let local = self.local.as_ref();
         if let Some(content) = local.and_then(|local| local.content(&file.digest)) {
             return Ok(content.clone());
@@ -153,35 +143,28 @@ impl Registry {
         content.ok_or_else(|| Error::missing(&file.digest))
     }
 
-    /// The same, off the async threads, once the answer that it is for has room for it.
+    /// The same, off the async threads, once there is memory for it in the answer.
     ///
     /// # Errors
-    /// The version has no such file, or its content is damaged; there is no room.
+    /// The version has no such file, or its content is damaged; there is no memory for it.
     pub async fn file(
         &self,
         id: &SkillId,
         version: &Version,
         path: &str,
     ) -> Result<bytes::Bytes, Error> {
-        let entry = version.file(path).ok_or_else(|| {
-            let paths = version.files.iter().map(|file| file.path.as_str());
-            Error::FileNotFound {
-                id: id.clone(),
-                version: version.number,
-                path: path.to_owned(),
-                near: nearest_paths(path, paths),
-            }
-        })?;
-        let (this, entry) = (self.clone(), entry.clone());
-        // Before it is read: a caller that has no room for the answer costs no work.
+        let entry = version.file(path).cloned();
+        let entry = entry.ok_or_else(|| Error::no_file(id, version, path))?;
+        let this = self.clone();
+        // Before the read: a caller that has no memory left for an answer must cost no work.
         admission::reserve(entry.size).await?;
         let read = move |_: &_| this.content(&entry);
         let read = self.executor().run_fallible(Kind::Read, read).await;
         read.map_err(|error| self.gone(id, version.number, error))
     }
 
-    /// A content of a version may be missing because the skill was deleted, and the store
-    /// compacted, since the version was read: then that is the error.
+    /// Replaces the error of a missing content: the skill may have been deleted, and the store
+    /// compacted, since the version was read.
     pub(super) fn gone(&self, id: &SkillId, number: VersionNumber, error: Error) -> Error {
         let is_missing = matches!(error, Error::Store(StoreError::Damaged { .. }));
         let stored = |key| self.inner.store.get(&VERSIONS, &key);
@@ -194,17 +177,4 @@ impl Registry {
         }
         error
     }
-}
-
-/// The versions of a skill in a few words.
-fn there(head: &Head) -> String {
-    let (first, last) = (head.first_number, head.last_number);
-    let highest = &head.highest;
-    if first == last {
-        return format!("version {last} alone, {highest}");
-    }
-    let active = head.active.map_or_else(String::new, |active| {
-        format!(", of which {active} is active")
-    });
-    format!("versions {first} to {last}{active}; the highest is {highest}")
 }

@@ -1,12 +1,12 @@
-//! Facets, counts and requirements of skills that were published before there were any, or by older rules.
+//! Facets, counts and requirements of skills that were published before these existed, or by
+//! older rules.
 //!
-//! What a version seems to be about is a function of its record, so it can be had again
-//! without its files. That is done once for each skill, when the heads are read, and then
-//! written, so that the next start finds it done. Nothing happened to the skill by that:
-//! it is no event, and whoever reads before it is written finds the same.
+//! Facets are a function of a version's record, so they can be inferred again without its files.
+//! That is done once for each skill, when the heads are read, and then written, so that the next
+//! start finds it done. The skill did not change: there is no event, and a reader before the
+//! write sees the same.
 
 use super::head::{required_by, warnings};
-use super::storage::size_of;
 use super::{Error, HEADS, Head, Registry, VERSIONS};
 use model::{SkillKey, Version, VersionNumber};
 use store::{Batch, CommitError, Store, prefix};
@@ -14,8 +14,8 @@ use store::{Batch, CommitError, Store, prefix};
 /// Heads that are written at once.
 const WRITE_CONCURRENCY: usize = 128;
 
-/// Infers anew what a head says of its active version, if that was done by other rules.
-/// A version that cannot be read is left to whoever asks for it.
+/// Infers the facets of the active version of a head again, if that was done by other rules. A
+/// version that cannot be read is skipped; its next reader gets the error.
 pub(super) fn renew(
     head: &mut Head,
     version: impl FnOnce(&(SkillKey, VersionNumber)) -> Option<Version>,
@@ -37,24 +37,22 @@ pub(super) fn renew(
     true
 }
 
-/// The same of a head of a store; and its bytes, where nobody counted them.
+/// The same of a head of a store; and counts its bytes, where that was never done.
 pub(super) fn renew_from(store: &Store, head: &mut Head) -> bool {
     let is_renewed = renew(head, |key| Some(store.get(&VERSIONS, key).ok()??.value));
     let counts = head.bytes.is_none() && !head.deleted;
     if counts {
         let versions = store.scan(&VERSIONS, &prefix(&head.id.key()));
-        let sizes = versions
-            .flatten()
-            .map(|(_, version)| size_of(&version.value));
+        let sizes = versions.flatten().map(|(_, version)| version.value.size());
         head.bytes = Some(sizes.sum());
     }
     is_renewed || counts
 }
 
 impl Registry {
-    /// Writes the facets that were inferred anew when the heads were read; how many heads that
-    /// took. What another write did meanwhile stays as it is. Where the store takes no writes,
-    /// the next start does it.
+    /// Writes the facets that were inferred again when the heads were read; returns the number
+    /// of heads. Heads that were written meanwhile stay as they are. Where the store takes no
+    /// writes, the next start does it.
     pub async fn keep_facets(&self) -> usize {
         let renewed = std::mem::take(&mut *self.inner.renewed.lock().await);
         let mut written = 0;

@@ -1,4 +1,4 @@
-//! Making what a salvaged directory holds fit together.
+//! Makes the records of a salvaged directory consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,55 +8,51 @@ use super::head::SemanticEntry;
 use super::scans::SCANS;
 use super::yanks::YANKS;
 use super::{DIGESTS, Error, HEADS, Head, Registry, SEMANTICS, Summary, VERSIONS, put_head};
-use model::{Digest, SkillId, SkillKey, TrustTier, Version, VersionNumber};
+use model::{Digest, SkillId, SkillKey, Version, VersionNumber};
 use store::{Batch, prefix};
 
-/// Lost versions of one skill that are named one by one.
+/// Maximum number of lost versions of one skill that are named one by one.
 const MAX_NAMED: usize = 100;
 
-/// A batch is committed at so many changes.
+/// The number of changes at which a batch is committed.
 const CHANGES_PER_BATCH: usize = 200;
 
-/// What repairing came to.
+/// The result of a repair.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// Skills that are there.
+    /// The number of skills that are left.
     pub skills: u64,
-    /// Versions that are there, whole.
+    /// The number of whole versions that are left.
     pub versions: u64,
-    /// What is lost, as sentences.
+    /// The losses, as sentences.
     pub lost: Vec<String>,
 }
 
-/// A skill as its versions say.
+/// A skill as its versions describe it.
 #[derive(Default)]
 struct VersionSummary {
     /// The highest.
     last: Option<Version>,
     /// The highest that is neither withdrawn nor held.
     newest: Option<Version>,
-    /// What each adds to the quality of the skill.
+    /// The share of each in the quality of the skill.
     quality: BTreeMap<VersionNumber, f64>,
     active: Option<Version>,
     numbers: BTreeSet<VersionNumber>,
     /// The highest semantic version: a version may be lower than one before it.
     highest: Option<semver::Version>,
-    /// When the first of them was published.
+    /// The time at which the first of them was published.
     created_at: Option<Timestamp>,
 }
 
 impl VersionSummary {
     fn summary(&self, version: Option<&Version>) -> Option<Summary> {
-        let version = version?;
-        Some(Summary::new(
-            version,
-            self.quality.get(&version.number).copied(),
-        ))
+        version.map(|of| Summary::new(of, self.quality.get(&of.number).copied()))
     }
 }
 
 impl Registry {
-    /// Leaves out what a damaged directory no longer holds whole, and says what it was.
+    /// Removes what a damaged directory no longer holds whole, and reports it.
     ///
     /// A version without one of its contents goes; where it was the active one, the highest
     /// that is left takes its place. A skill whose head is lost gets one from its versions.
@@ -154,9 +150,9 @@ impl Registry {
                 changes = 0;
             }
         }
-        // Those of versions that are lost are not given again.
+        // Semantic versions of lost versions are not given again.
         kept.highest = kept.highest.max(self.highest_ever(key)?);
-        // Bytes that lead to a version that is not there would be taken for published.
+        // A digest that leads to a missing version would make its bytes count as published.
         for entry in store.scan(&DIGESTS, &prefix(key)) {
             let (rest, number) = entry.map(|(rest, stored)| (rest, stored.value))?;
             let digest = <[u8; 32]>::try_from(rest.as_slice()).map(Digest::from);
@@ -181,7 +177,7 @@ impl Registry {
         Ok(())
     }
 
-    /// The first of its files whose content is not there.
+    /// Returns the first of its files whose content is missing.
     fn lost_file(&self, version: &Version) -> Result<Option<String>, Error> {
         for file in &version.files {
             if !self.inner.store.has_content(&file.digest)? {
@@ -191,7 +187,7 @@ impl Registry {
         Ok(None)
     }
 
-    /// Makes a version be found by its digest and its semantic version.
+    /// Restores the index records of a version. Returns the number of changes.
     fn index(&self, key: &SkillKey, version: &Version, batch: &mut Batch) -> Result<usize, Error> {
         let store = &self.inner.store;
         let mut changes = 0;
@@ -215,7 +211,7 @@ impl Registry {
     }
 }
 
-/// The head that fits the versions; none where nothing is left to have one.
+/// Returns the head that fits the versions; none where nothing is left of the skill.
 fn head_of(
     id: &SkillId,
     head: Option<Head>,
@@ -235,22 +231,14 @@ fn head_of(
             .lost
             .push(format!("the data of '{id}' other than its versions; {now}"));
         return Some(Head {
-            id: id.clone(),
-            deleted: false,
             first_number: *first,
             last_number: known.last().copied().unwrap_or(last.number),
             highest: kept.highest.clone().unwrap_or(last.semantic.clone()),
             active,
             summary: kept.summary(kept.newest.as_ref()),
-            withdrawn: imbl::OrdSet::new(),
-            held: imbl::OrdSet::new(),
-            tier: TrustTier::Unverified,
-            inline: BTreeMap::new(),
             bytes: None,
-            blocked: None,
-            local: None,
             created_at: kept.created_at.unwrap_or(last.created_at),
-            updated_at: last.created_at,
+            ..Head::new(id.clone(), last)
         });
     };
     if head.deleted {
@@ -293,7 +281,7 @@ fn head_of(
     Some(head)
 }
 
-/// The skill of a key that begins with one.
+/// Returns the skill of a key that begins with one.
 pub(super) fn id_of(key: &[u8]) -> Option<SkillId> {
     let end = key.iter().position(|byte| *byte == 0)?;
     std::str::from_utf8(key.get(..end)?).ok()?.parse().ok()

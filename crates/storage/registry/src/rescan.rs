@@ -1,18 +1,19 @@
-//! Scanning what is stored, by the rules that hold now.
+//! Scans stored versions by the current rules.
 
 use serde::Deserialize;
 
 use super::holds::{HOLDS, Hold, objection};
+use super::numbers::{VERSION_KEYS, number_of};
 use super::scans::{SCANS, Scan};
-use super::{Caller, Error, HEADS, HoldPolicy, Plan, Registry, number_of};
+use super::{Caller, Error, HEADS, HoldPolicy, Plan, Registry};
 use executor::{Kind, Stop};
 use model::{EventKind, Principal, SkillId, SkillKey, VersionNumber};
 use store::{Batch, Table, TableId, prefix};
 
-/// Skills that are looked at together.
+/// Skills that are checked together.
 const SKILLS_PER_BATCH: usize = 256;
 
-/// Of what was found, nothing but the rules.
+/// The rules of a scan, without its findings.
 #[derive(Deserialize)]
 struct Rules {
     report: RulesOf,
@@ -24,23 +25,21 @@ struct RulesOf {
 }
 
 const RULES: Table<(SkillKey, VersionNumber), Rules> = Table::new(TableId::Scans);
-const NUMBERS: Table<(SkillKey, VersionNumber), serde::de::IgnoredAny> =
-    Table::new(TableId::Versions);
 
-/// What scanning anew came to.
+/// The result of a rescan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rescanned {
-    /// Versions that were scanned.
+    /// The number of versions that were scanned.
     pub scanned: usize,
-    /// Versions that are held since.
+    /// The number of versions that were held.
     pub held: usize,
 }
 
 impl Registry {
-    /// Scans every version that was never scanned, or by other rules. What the rules say
-    /// now nobody should get is held, unless a reviewer approved it for the same; where it
-    /// was active, the highest other version takes its place. A version that cannot be read
-    /// is left to whoever asks for it. For the background: work is of the kind of imports.
+    /// Scans every version that was never scanned, or by other rules. A version that fails the
+    /// current rules is held, unless a reviewer approved it with this verdict; where it was
+    /// active, the highest other version replaces it. A version that cannot be read is skipped;
+    /// its next reader gets the error. For the background: its work is of the kind of imports.
     ///
     /// # Errors
     /// The store cannot be read or written; the server stops.
@@ -71,7 +70,7 @@ impl Registry {
         }
     }
 
-    /// The versions of skills that were not scanned by the rules that hold now.
+    /// Returns the versions of skills that were not scanned by the current rules.
     fn stale(&self, ids: &[SkillId], stop: &Stop) -> Result<Vec<(SkillId, VersionNumber)>, Error> {
         let store = &self.inner.store;
         let mut stale = Vec::new();
@@ -79,7 +78,7 @@ impl Registry {
             stop.check()?;
             let prefix = prefix(&id.key());
             let mut scanned = store.scan(&RULES, &prefix).peekable();
-            for entry in store.scan(&NUMBERS, &prefix) {
+            for entry in store.scan(&VERSION_KEYS, &prefix) {
                 let Some(number) = number_of(&entry?.0) else {
                     continue;
                 };
@@ -102,7 +101,7 @@ impl Registry {
         Ok(stale)
     }
 
-    /// Scans a version by the rules that hold now; says whether it is held since.
+    /// Scans a version by the current rules; returns whether that held it.
     ///
     /// # Errors
     /// There is no such version, or a file of it is damaged.
@@ -111,8 +110,9 @@ impl Registry {
         let version = self.any_version(&head, number)?;
         let (this, of) = (self.clone(), head.id.clone());
         let read = move |stop: &Stop| this.scan_stored(&of, &version, stop);
+        // Before the lock: a scan takes long, and a version does not change meanwhile.
         let found = self.executor().run_fallible(Kind::Import, read).await?;
-        // What waits for approval by policy are new versions.
+        // The stricter policies hold new versions; this one was published before.
         let policy = self.inner.policy.hold.min(HoldPolicy::Warning);
         let objection = objection(policy, &found.report, || Ok(None))?;
         let system = Caller::new(Principal::system());
@@ -155,10 +155,8 @@ impl Registry {
                 head.held.insert(number);
                 if is_active {
                     head.active = self.stored_available(&mut head)?;
-                    head.summary = match head.active {
-                        Some(next) => Some(self.summary_of(&head, next)?),
-                        None => None,
-                    };
+                    let next = head.active.map(|next| self.summary_of(&head, next));
+                    head.summary = next.transpose()?;
                 }
                 let (mut edit, event) =
                     self.edit(revision, head, EventKind::Held, &version, &system);
@@ -169,7 +167,7 @@ impl Registry {
             if !is_active || !is_news {
                 return Ok(Plan::Quiet(batch, false));
             }
-            // The quality that lists and searches show is with the head.
+            // Lists and searches read the quality from the head.
             if let Some(summary) = &mut head.summary {
                 summary.quality = Some(scan.base());
             }

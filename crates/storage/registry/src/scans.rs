@@ -1,13 +1,12 @@
-//! What the scanner says of versions.
+//! Scans of versions.
 //!
-//! * Every version is scanned before it is published, with all its files (bytes that a version
-//!   has already are not, a second time); what was found is
-//!   a record of its own, since other rules find other things in bytes that do not change.
+//! * Every version is scanned before it is published, with all its files (known bytes are not
+//!   scanned a second time); the report is a record of its own, since other rules find other
+//!   things in bytes that do not change.
 //! * A version that was published before there were scans, or was scanned by other rules, is
-//!   scanned anew behind the requests: see [`Registry::rescan`]. Until then its status is
-//!   what it was.
+//!   scanned again in the background: see [`Registry::rescan`]. Until then its status stays.
 //!
-//! Not here: what the rules are (`trust`); who gets what was found (`holds`).
+//! Not here: the rules (`trust`); the consequences of findings (`holds`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,37 +22,37 @@ use executor::{Kind, Stop};
 use model::{
     FilePath, Skill, SkillId, SkillKey, TrustTier, Version, VersionNumber, VersionSelector,
 };
-use store::{Batch, Newer, Store, StoreError, Stored, Table, TableId, prefix};
+use store::{Newer, Stored, Table, TableId};
 
 // Not in the version, which never changes: newer rules find other things in the same bytes.
 pub(super) const SCANS: Table<(SkillKey, VersionNumber), Scan> = Table::new(TableId::Scans);
 
-/// What the scanner says of a version.
+/// The scan of a version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scan {
-    /// What it found.
+    /// The findings.
     pub report: Report,
-    /// How good the version is, in the parts that it has by itself.
+    /// The quality of the version, in the parts that depend on it alone.
     pub quality: Vec<Part>,
-    /// When it was scanned.
+    /// The time of the scan.
     pub time: Timestamp,
-    /// Who approved it although it was held.
+    /// The review that approved it although it was held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
 }
 
 impl Scan {
-    /// What the version adds to the quality of its skill.
+    /// Returns the share of the version in the quality of its skill.
     #[must_use]
     pub fn base(&self) -> f64 {
         quality::base(&self.quality)
     }
 }
 
-/// A scan that is kept decoded in memory, and the commit that wrote it.
+/// A decoded scan in the cache, and the commit that wrote it.
 type KeptScan = Stored<Arc<Scan>>;
 
-/// Bytes that a scan takes in memory, about.
+/// The approximate bytes of a scan in memory.
 #[derive(Debug, Clone)]
 pub(super) struct ScanWeight;
 
@@ -69,15 +68,15 @@ impl quick_cache::Weighter<(SkillKey, VersionNumber), KeptScan> for ScanWeight {
 pub(super) type ScanCache =
     quick_cache::sync::Cache<(SkillKey, VersionNumber), KeptScan, ScanWeight>;
 
-/// Bytes of scans that are kept decoded in memory.
+/// Bytes of decoded scans that are cached in memory.
 const SCAN_CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A cache without scans.
+/// Makes an empty cache.
 pub(super) fn scan_cache() -> ScanCache {
     ScanCache::with_weighter(10_000, SCAN_CACHE_BYTES, ScanWeight)
 }
 
-/// What the scanner says of a version, beside what changes about it.
+/// The scan of a version, with the version's state.
 #[derive(Debug, Clone)]
 pub struct Scanned {
     /// The skill.
@@ -86,24 +85,24 @@ pub struct Scanned {
     pub number: VersionNumber,
     /// What the scanner says.
     pub scan: Arc<Scan>,
-    /// What is new since the version before it; none: there is none that was scanned.
+    /// The changes since the version before it; none: no earlier version was scanned.
     pub changes: Option<(VersionNumber, Vec<Change>)>,
-    /// Why it is held for review.
+    /// Its hold.
     pub hold: Option<Hold>,
 }
 
-/// Versions that are passed over for one before that can be had.
+/// Maximum number of versions that are skipped in the search for an earlier one that is available.
 const MAX_SKIPPED_VERSIONS: usize = 1_000;
 
-/// The other skills that a scan looks at.
+/// The other skills that a scan compares with.
 #[derive(Debug, Clone)]
 pub(super) struct OtherSkills {
     catalog: Arc<Catalog>,
     audience: Option<Arc<dyn Audience>>,
 }
 
-/// Names worth imitating: of skills that are trusted and somebody else's, as far as whoever
-/// reads the findings sees them.
+/// Names worth imitating: of trusted skills of other owners, as far as every reader of the
+/// findings may see them.
 struct Trusted<'a> {
     others: &'a OtherSkills,
     id: &'a SkillId,
@@ -127,7 +126,7 @@ impl KnownNames for Trusted<'_> {
     }
 }
 
-/// Scans the files of a skill. Takes its time: call it where blocking is allowed.
+/// Scans the files of a skill. Blocks.
 pub(super) fn scan(
     id: &SkillId,
     skill: &Skill,
@@ -170,20 +169,8 @@ pub(super) fn scan(
     })
 }
 
-/// Removes what was found in the versions of a skill.
-pub(super) fn forget(store: &Store, batch: &mut Batch, key: &SkillKey) -> Result<(), StoreError> {
-    const NUMBERS: Table<(SkillKey, VersionNumber), serde::de::IgnoredAny> =
-        Table::new(TableId::Scans);
-    for entry in store.scan(&NUMBERS, &prefix(key)) {
-        if let Some(number) = super::number_of(&entry?.0) {
-            batch.delete(&SCANS, &(key.clone(), number));
-        }
-    }
-    Ok(())
-}
-
 impl Registry {
-    /// The skills that a scan looks at beside its own.
+    /// Returns the skills that a scan compares with.
     pub(super) fn others(&self) -> OtherSkills {
         OtherSkills {
             catalog: self.catalog(),
@@ -191,7 +178,7 @@ impl Registry {
         }
     }
 
-    /// What the scanner says of a version; none where it was not scanned yet.
+    /// Returns the scan of a version; none where it was not scanned yet.
     ///
     /// # Errors
     /// The record is damaged, or the store cannot be read.
@@ -201,6 +188,8 @@ impl Registry {
         }
         let (key, scans) = ((head.id.key(), number), &self.inner.scans);
         let known = scans.get(&key);
+        // Unlike a version, a scan may be rewritten, so the cache asks for the revision of the
+        // record.
         let revision = known.as_ref().map(|known| known.revision);
         Ok(match self.inner.store.newer(&SCANS, &key, revision)? {
             Newer::Gone => None,
@@ -220,8 +209,8 @@ impl Registry {
         })
     }
 
-    /// What the scanner says of a version by the rules that hold now, held or not, with the
-    /// version before it. One that was not scanned yet is scanned now.
+    /// Returns the scan of a version by the current rules, held or not, with the changes since
+    /// the version before it. A version that was not scanned yet is scanned now.
     ///
     /// # Errors
     /// There is no such version, or a file of it is damaged; the skill is blocked.
@@ -266,18 +255,13 @@ impl Registry {
     /// Scans files that are not published.
     ///
     /// # Errors
-    /// They do not make a skill, or the words for it lead nowhere.
+    /// They do not make a skill, or the reference to it leads nowhere.
     pub async fn scan_upload(&self, upload: Upload) -> Result<Scan, Error> {
         let bundle = self.bundle(upload)?;
         let (others, now) = (self.others(), self.inner.clock.now());
         let read = move |stop: &Stop| {
-            let candidate = bundle.read();
-            match (candidate.id, candidate.skill) {
-                (Some(id), Some(skill)) => scan(&id, &skill, &bundle.files, &others, now, stop),
-                _ => Err(Error::Invalid {
-                    problems: candidate.problems,
-                }),
-            }
+            let (id, skill, ..) = bundle.read().accepted()?;
+            scan(&id, &skill, &bundle.files, &others, now, stop)
         };
         self.executor().run_fallible(Kind::Publish, read).await
     }

@@ -1,12 +1,12 @@
-//! How much a namespace may hold.
+//! The storage limits of namespaces.
 //!
 //! * Skills count that were not deleted, those without an active version too; bytes are those of
-//!   the files of all their versions, as they were sent: what the store shares between versions
-//!   counts in each.
-//! * It is looked at when a version is published. Publishes that are in work at the same time do
-//!   not see each other, and may exceed it by what they bring.
+//!   the files of all their versions, as they were sent: contents that the store shares between
+//!   versions count in each.
+//! * The limit is checked when a version is published. Concurrent publishes do not see each
+//!   other, and may exceed it by their own size.
 //!
-//! Not here: whose namespaces are (`namespaces`), how many calls a caller makes (`quotas`).
+//! Not here: the owners of namespaces (`namespaces`), quotas of calls (`quotas`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::{Catalog, Error, Head, Registry};
 use model::{SkillId, Version};
 
-/// The most that a namespace may hold; none: as much as it likes.
+/// The limit of a namespace; none: unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StorageLimit {
     /// Skills.
@@ -23,12 +23,12 @@ pub struct StorageLimit {
     pub bytes: Option<u64>,
 }
 
-/// The most that namespaces may hold.
+/// The limits of all namespaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StorageLimits {
-    /// Each.
+    /// The limit of each.
     pub all: StorageLimit,
-    /// What some may hold instead, by name in lower case.
+    /// Exceptions, by name in lower case.
     pub some: BTreeMap<String, StorageLimit>,
 }
 
@@ -39,7 +39,7 @@ impl StorageLimits {
     }
 }
 
-/// What a namespace holds.
+/// The storage that a namespace uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Holding {
     /// Skills.
@@ -48,20 +48,15 @@ pub struct Holding {
     pub bytes: u64,
 }
 
-/// Bytes of the files of a version.
-pub(super) fn size_of(version: &Version) -> u64 {
-    version.files.iter().map(|file| file.size).sum()
-}
-
 impl Catalog {
-    /// What a namespace holds.
+    /// The storage that a namespace uses.
     #[must_use]
     pub fn holding(&self, namespace: &str) -> Holding {
         let holding = self.holdings.get(&namespace.to_ascii_lowercase());
         holding.copied().unwrap_or_default()
     }
 
-    /// Takes a skill in.
+    /// Adds a skill to its namespace.
     pub(super) fn hold(&mut self, head: &Head) {
         let key = head.id.namespace().to_ascii_lowercase();
         let holding = self.holdings.entry(key).or_default();
@@ -69,7 +64,7 @@ impl Catalog {
         holding.bytes += head.bytes.unwrap_or(0);
     }
 
-    /// Takes it out.
+    /// Removes a skill from its namespace.
     pub(super) fn release(&mut self, head: &Head) {
         let key = head.id.namespace().to_ascii_lowercase();
         if let Some(holding) = self.holdings.get_mut(&key) {
@@ -83,12 +78,13 @@ impl Catalog {
 }
 
 impl Registry {
-    /// Has namespaces hold so much at most, from the next publish on. What there is stays.
+    /// Sets the limits of namespaces, from the next publish on. Existing versions stay.
     pub fn set_storage_limits(&self, limits: StorageLimits) {
         self.inner.storage.store(Arc::new(limits));
     }
 
-    /// Refuses a version that its namespace has no room for. `is_new`: the skill is, too.
+    /// Refuses a version that exceeds the limit of its namespace. `is_new`: the skill is new,
+    /// too.
     pub(super) fn permit_storage(
         &self,
         id: &SkillId,
@@ -101,7 +97,7 @@ impl Registry {
         }
         let holding = self.inner.catalog.load().holding(id.namespace());
         let skills = holding.skills + u64::from(is_new);
-        let bytes = holding.bytes + size_of(version);
+        let bytes = holding.bytes + version.size();
         let full = |what, limit| Error::NamespaceFull {
             id: id.clone(),
             what,

@@ -1,8 +1,8 @@
-//! Publishing what a caller sent: the files of a skill, fields that its SKILL.md is
-//! written from, or a part of either for a skill that exists.
+//! Submissions: the files of a skill, fields that its SKILL.md is written from, or a part of
+//! either for a skill that exists.
 //!
-//! Reading and publishing are two steps, so that a stream of submissions is read side by
-//! side and published in its order.
+//! Reading and publishing are two steps, so that a stream of submissions is read concurrently
+//! and published in its order.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use skill_md::Draft;
 /// The files of a skill as they were sent.
 #[derive(Debug, Clone, Default)]
 pub struct Upload {
-    /// Where the skill lives: its id, or the short name of a skill that exists; empty:
-    /// `local/global/` and its name.
+    /// The id of the skill, or the short name of one that exists; empty: `local/global/` and its
+    /// name.
     pub skill: String,
     /// Paths and contents.
     pub files: Vec<(String, Bytes)>,
     /// Name of the folder they come from; empty: not known.
     pub folder: String,
-    /// Refuse what the standard does not allow.
+    /// Whether to refuse what the standard does not allow.
     pub strict: bool,
 }
 
@@ -35,72 +35,56 @@ pub struct Submission {
     pub upload: Upload,
     /// Its fields, where it has no files.
     pub draft: Draft,
-    /// What changed, in the publisher's words.
+    /// The changes, in the publisher's words.
     pub change_summary: String,
-    /// It becomes what the skill's name resolves to.
+    /// Whether the skill's name is to resolve to it.
     pub activate: bool,
-    /// Who publishes.
+    /// The publisher.
     pub principal: Principal,
     /// The publisher's name for this write; empty: none.
     pub idempotency_key: String,
-    /// Nothing is stored: the answer is what publishing it would come to. A name has no
-    /// effect.
+    /// Nothing is stored: the answer is that of publishing it. A name has no effect.
     pub dry_run: bool,
 }
 
 impl Submission {
-    /// What a version becomes where its publisher says nothing of it.
+    /// The default of `activate`.
     pub const ACTIVATE: bool = true;
 
-    /// Who publishes: `request` tells requests of the same name apart.
-    fn caller(
-        principal: Principal,
-        key: &str,
-        dry_run: bool,
-        request: impl FnOnce() -> Digest,
-    ) -> Caller {
-        if dry_run {
+    /// Returns the publisher of these files, with the name of the write.
+    fn caller(&self, files: Digest) -> Caller {
+        let principal = self.principal.clone();
+        if self.dry_run {
             Caller::dry_run(principal)
         } else {
-            Caller::named(principal, key, request)
+            Caller::named(principal, &self.idempotency_key, || self.request(files))
         }
     }
 
-    /// It says nothing of a skill.
-    fn is_empty(&self) -> bool {
-        self.upload.files.is_empty() && self.draft == Draft::default()
-    }
-}
-
-/// What tells one request to publish from another, beside what is published.
-struct Request<'a> {
-    skill: &'a str,
-    folder: &'a str,
-    change_summary: &'a str,
-    activate: bool,
-}
-
-impl Request<'_> {
-    /// The files stand for themselves by their digest; the rest is as it was sent.
-    fn digest(&self, files: Digest) -> Digest {
-        let Self {
-            skill,
-            folder,
-            change_summary,
-            activate,
-        } = self;
+    /// Returns the digest that distinguishes requests of the same name. The files are
+    /// represented by their digest; the rest is as it was sent.
+    fn request(&self, files: Digest) -> Digest {
+        let Upload { skill, folder, .. } = &self.upload;
+        let (change_summary, activate) = (&self.change_summary, self.activate);
         let mut request = format!("PublishSkill\0{skill}\0{files}\0{change_summary}\0{activate}");
-        // Requests that name none are those of before there were any.
+        // Only where there is one: answers that were remembered before folders existed must
+        // still match.
         if !folder.is_empty() {
             request.push('\0');
             request.push_str(folder);
         }
         Digest::of(request.as_bytes())
     }
+
+    /// Returns whether it has neither files nor fields.
+    fn is_empty(&self) -> bool {
+        self.upload.files.is_empty() && self.draft == Draft::default()
+    }
 }
 
 impl Part {
-    /// Digest of what was sent: of its files, and of its fields as the file that they make.
+    /// Returns the digest of what was sent: of the files, and of the fields as the file that
+    /// they make.
     fn digest(&self) -> Digest {
         let files = self.files.iter();
         let mut sent: BTreeMap<_, _> = files
@@ -125,14 +109,14 @@ enum Step {
         change_summary: String,
         activate: bool,
         caller: Caller,
-        /// What it is merged of, for another version than the one that it was merged with.
+        /// The original submission, to be merged again where another version became active.
         part: Option<Box<Submission>>,
     },
-    /// It was done before under its name; the words for the skill lead nowhere by now.
+    /// It was done before under its name; the reference to the skill leads nowhere by now.
     Answered(Box<Published>),
 }
 
-/// Checks each path; no path is there twice. Every path that is wrong is reported.
+/// Checks each path; none may occur twice. Every wrong path is reported.
 fn files(sent: Vec<(String, Bytes)>) -> Result<BTreeMap<FilePath, Bytes>, Error> {
     let mut found = BTreeMap::new();
     let mut wrong = Vec::new();
@@ -161,7 +145,7 @@ fn files(sent: Vec<(String, Bytes)>) -> Result<BTreeMap<FilePath, Bytes>, Error>
     Err(Error::Request(Box::new(failure)))
 }
 
-/// The files of a skill that is made of files or of fields.
+/// Returns the files of a skill that is made of files or of fields.
 fn contents(sent: Vec<(String, Bytes)>, draft: &Draft) -> Result<BTreeMap<FilePath, Bytes>, Error> {
     if !sent.is_empty() {
         if *draft != Draft::default() {
@@ -187,7 +171,8 @@ fn contents(sent: Vec<(String, Bytes)>, draft: &Draft) -> Result<BTreeMap<FilePa
 }
 
 impl Registry {
-    /// The id of a skill to be published: an id, or the short name of a skill that exists.
+    /// Returns the id of a skill to be published, from an id or the short name of a skill that
+    /// exists.
     fn id_of(&self, skill: &str) -> Result<Option<SkillId>, Error> {
         if skill.is_empty() {
             return Ok(None);
@@ -200,11 +185,11 @@ impl Registry {
         })
     }
 
-    /// Reads an upload, and says all that is wrong with it; stores nothing.
+    /// Reads an upload, and returns all its problems; stores nothing.
     ///
     /// # Errors
-    /// A path is none, or the words for the skill lead nowhere. An upload that would be
-    /// refused for what it says is an answer.
+    /// A path is invalid, or the reference to the skill leads nowhere. An upload that would be
+    /// refused for its content is an answer.
     pub async fn validate_upload(
         &self,
         upload: Upload,
@@ -213,7 +198,7 @@ impl Registry {
         self.validate(self.bundle(upload)?, caller).await
     }
 
-    /// What an upload holds.
+    /// Returns the bundle of an upload.
     pub(super) fn bundle(&self, upload: Upload) -> Result<Bundle, Error> {
         Ok(Bundle {
             id: self.id_of(&upload.skill)?,
@@ -226,8 +211,8 @@ impl Registry {
     /// Reads and packs what a submission publishes, as work of a kind.
     ///
     /// # Errors
-    /// It makes no skill, or the words for the skill lead nowhere.
-    pub async fn read(&self, kind: Kind, submission: Submission) -> Result<Submitted, Error> {
+    /// It makes no skill, or the reference to the skill leads nowhere.
+    pub async fn read(&self, kind: Kind, mut submission: Submission) -> Result<Submitted, Error> {
         if !is_whole(&submission.upload.files)
             && !submission.is_empty()
             && let Ok(Some(id)) = self.id_of(&submission.upload.skill)
@@ -235,50 +220,33 @@ impl Registry {
         {
             return self.read_part(kind, id, submission).await;
         }
-        let folder = submission.upload.folder.clone();
-        let Submission {
-            upload,
-            draft,
-            change_summary,
-            activate,
-            principal,
-            idempotency_key,
-            dry_run,
-        } = submission;
+        let files = std::mem::take(&mut submission.upload.files);
         let bundle = Bundle {
             id: None,
-            files: contents(upload.files, &draft)?,
-            folder: upload.folder,
-            strict: upload.strict,
+            files: contents(files, &submission.draft)?,
+            folder: submission.upload.folder.clone(),
+            strict: submission.upload.strict,
         };
-        let request = Request {
-            skill: &upload.skill,
-            folder: &folder,
-            change_summary: &change_summary,
-            activate,
-        };
-        let caller = |digest| {
-            let request = || request.digest(digest);
-            Submission::caller(principal.clone(), &idempotency_key, dry_run, request)
-        };
-        let id = match self.id_of(&upload.skill) {
+        // A dry run is never remembered.
+        let has_name = !submission.idempotency_key.is_empty() && !submission.dry_run;
+        let id = match self.id_of(&submission.upload.skill) {
             Ok(id) => id,
-            // The words lead nowhere, but they may have when this was sent the first time: its
-            // answer is looked for before it is refused.
-            Err(refused) if idempotency_key.is_empty() || dry_run => return Err(refused),
+            // The reference leads nowhere, but it may have led somewhere when this was sent the
+            // first time: its remembered answer is searched before it is refused.
+            Err(refused) if !has_name => return Err(refused),
             Err(refused) => {
-                let digest = self.validate(bundle, &principal).await?.digest;
-                let answer = self.answered(&caller(digest))?.ok_or(refused)?;
+                let digest = self.validate(bundle, &submission.principal).await?.digest;
+                let answer = self.answered(&submission.caller(digest))?;
+                let answer = answer.ok_or(refused)?;
                 return Ok(Submitted(Step::Answered(Box::new(answer))));
             }
         };
         let prepared = self.prepare_as(kind, Bundle { id, ..bundle }).await?;
-        let caller = caller(prepared.digest());
         Ok(Submitted(Step::Publish {
+            caller: submission.caller(prepared.digest()),
             prepared: Box::new(prepared),
-            change_summary,
-            activate,
-            caller,
+            change_summary: submission.change_summary,
+            activate: submission.activate,
             part: None,
         }))
     }
@@ -288,34 +256,17 @@ impl Registry {
         &self,
         kind: Kind,
         id: SkillId,
-        submission: Submission,
+        mut submission: Submission,
     ) -> Result<Submitted, Error> {
-        // Kept as it was sent, since merging with another version begins from there.
+        // Cloned as it was sent, since a merge with another version starts from there.
         let again = Box::new(submission.clone());
-        let Submission {
-            upload,
-            draft,
-            change_summary,
-            activate,
-            principal,
-            idempotency_key,
-            dry_run,
-        } = submission;
         let part = Part {
-            files: files(upload.files)?,
-            draft,
+            files: files(std::mem::take(&mut submission.upload.files))?,
+            draft: std::mem::take(&mut submission.draft),
         };
-        // What was sent, as of a skill that is not there yet: the first of two such calls
-        // may have made it.
-        let digest = part.digest();
-        let request = Request {
-            skill: &upload.skill,
-            folder: &upload.folder,
-            change_summary: &change_summary,
-            activate,
-        };
-        let request = || request.digest(digest);
-        let caller = Submission::caller(principal, &idempotency_key, dry_run, request);
+        // The digest of what was sent, as for a skill that does not exist yet: the first of two
+        // such calls may have made it.
+        let caller = submission.caller(part.digest());
         if let Some(answer) = self.answered(&caller)? {
             return Ok(Submitted(Step::Answered(Box::new(answer))));
         }
@@ -325,23 +276,23 @@ impl Registry {
         let bundle = Bundle {
             files: files.await?,
             id: Some(id),
-            folder: upload.folder,
-            strict: upload.strict,
+            folder: submission.upload.folder,
+            strict: submission.upload.strict,
         };
         let mut prepared = self.prepare_as(kind, bundle).await?;
-        // Publishing asks whether this version is still the active one, and the part is merged
+        // `publish` checks whether this version is still the active one, and the part is merged
         // again where it is not.
         prepared.merged_with = Some(number);
         Ok(Submitted(Step::Publish {
             prepared: Box::new(prepared),
-            change_summary,
-            activate,
+            change_summary: submission.change_summary,
+            activate: submission.activate,
             caller,
             part: Some(again),
         }))
     }
 
-    /// Reads and publishes a submission; the version comes with all that is odd about it.
+    /// Reads and publishes a submission; returns the version with its problems.
     ///
     /// # Errors
     /// As [`Registry::read`] and [`Registry::publish`].
@@ -353,18 +304,18 @@ impl Registry {
         self.submit(submitted).await
     }
 
-    /// Publishes what was read; the version comes with all that is odd about it. A part is
-    /// read again where another version became active since.
+    /// Publishes what was read; returns the version with its problems. A part is read again
+    /// where another version became active since.
     ///
     /// # Errors
     /// As [`Registry::publish`].
     pub async fn submit(&self, submitted: Submitted) -> Result<(Published, Vec<Problem>), Error> {
         let mut step = submitted.0;
         for _ in 0..ATTEMPTS {
-            let (prepared, change_summary, activate, caller, part) = match step {
+            match step {
                 Step::Answered(published) => {
-                    // They are part of the version, which never changes; one that was
-                    // deleted since has none any more.
+                    // Read again: they are part of the version, which never changes; one that
+                    // was deleted since has none any more.
                     let problems = self.problems(&published.id, published.version.number)?;
                     return Ok((*published, problems));
                 }
@@ -374,17 +325,18 @@ impl Registry {
                     activate,
                     caller,
                     part,
-                } => (prepared, change_summary, activate, caller, part),
-            };
-            // Nothing is read once it is written: a disk that fails then would make a
-            // failure of what was done.
-            let problems = prepared.problems().to_vec();
-            let published = self.publish(*prepared, &change_summary, activate, &caller);
-            match (published.await, part) {
-                (Err(Error::Contention), Some(part)) => {
-                    step = self.read(Kind::Publish, *part).await?.0;
+                } => {
+                    // Nothing is read once it is written: a disk that fails then would make a
+                    // failure of what was done.
+                    let problems = prepared.problems().to_vec();
+                    let published = self.publish(*prepared, &change_summary, activate, &caller);
+                    step = match (published.await, part) {
+                        (Err(Error::Contention), Some(part)) => {
+                            self.read(Kind::Publish, *part).await?.0
+                        }
+                        (published, _) => return Ok((published?, problems)),
+                    };
                 }
-                (published, _) => return Ok((published?, problems)),
             }
         }
         Err(Error::Contention)

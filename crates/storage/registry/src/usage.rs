@@ -1,4 +1,4 @@
-//! How often skills are read and loaded.
+//! Counts of reads and loads of skills.
 //!
 //! Counting must not slow a read, so counts gather in memory and are written
 //! every few seconds: a server that is killed loses those seconds, and nothing
@@ -22,14 +22,14 @@ use store::{Batch, CommitError, Table, TableId};
 // No events: counts are of this server alone, and one for each read would drown the log.
 pub(super) const USAGE: Table<SkillKey, Stored> = Table::new(TableId::Usage);
 
-/// Uses of a version by a session that are remembered.
+/// Number of uses of a version by a session that are remembered.
 const USE_CACHE_CAPACITY: usize = 100_000;
 /// Skills in one write.
 const SKILLS_PER_WRITE: usize = 500;
-/// Batches of one write that may meet the deletion of a skill.
+/// Maximum number of batches of one write that may conflict with the deletion of a skill.
 const MAX_CONFLICTS: usize = 16;
 
-/// What a caller did with a version.
+/// The kind of use of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageKind {
     /// A file was read or exported.
@@ -41,13 +41,13 @@ pub enum UsageKind {
 /// Usage of one version.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionUsage {
-    /// How often it was loaded.
+    /// The number of loads.
     pub loads: u64,
-    /// How often one of its files was read.
+    /// The number of reads of its files.
     pub reads: u64,
-    /// How many sessions did either.
+    /// The number of sessions that did either.
     pub sessions: u64,
-    /// When that last happened.
+    /// The time of the last use.
     pub last_used_at: Option<Timestamp>,
 }
 
@@ -56,9 +56,9 @@ pub struct VersionUsage {
 pub struct SkillUsage {
     /// The skill.
     pub head: Arc<Head>,
-    /// How often it was loaded.
+    /// The number of loads.
     pub loads: u64,
-    /// How often one of its files was read.
+    /// The number of reads of its files.
     pub reads: u64,
     /// Versions that were used, newest first.
     pub versions: Vec<(Arc<Version>, VersionUsage)>,
@@ -86,11 +86,12 @@ impl Stored {
     }
 }
 
-/// Counts on their way into the store.
+/// Counts that are being written.
 #[derive(Debug)]
 struct Writing {
     counts: Stored,
-    /// Revision of the record that they are added to. Once it has another, they are in it.
+    /// Revision of the record that they are added to. Once the record has another, they are in
+    /// it.
     onto: Option<u64>,
 }
 
@@ -98,14 +99,14 @@ struct Writing {
 struct Waiting {
     counts: HashMap<SkillKey, Stored>,
     writing: HashMap<SkillKey, Writing>,
-    /// How often counts have ceased to be on their way.
+    /// The number of times that written counts were settled.
     settled: u64,
     /// Uses of a version by a session, as hashes.
     remembered: quick_cache::unsync::Cache<u64, ()>,
 }
 
 impl Waiting {
-    /// Remembers a use of a version by a session; says whether it was not.
+    /// Remembers a use of a version by a session; returns whether it is new.
     fn is_new(&mut self, used: u64) -> bool {
         let is_new = self.remembered.get(&used).is_none();
         if is_new {
@@ -115,7 +116,7 @@ impl Waiting {
     }
 }
 
-/// Counts that were not written yet.
+/// The counts that were not written yet.
 #[derive(Debug)]
 pub(super) struct Usage {
     waiting: Mutex<Waiting>,
@@ -137,7 +138,8 @@ impl Default for Usage {
 }
 
 impl Usage {
-    /// Not for work that reads the store: every reader of a skill counts, and would wait.
+    /// Locks the counts. Not for work that reads the store: every reader of a skill counts, and
+    /// would wait.
     fn with<T>(&self, work: impl FnOnce(&mut Waiting) -> T) -> T {
         work(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -150,14 +152,8 @@ impl Usage {
     }
 }
 
-/// Removes the counts of a skill.
-pub(super) fn forget(batch: &mut Batch, key: &SkillKey) {
-    batch.delete(&USAGE, key);
-}
-
 impl Registry {
-    /// Counts a use of a version; of one in a folder nothing is kept. Does not wait and does
-    /// not fail.
+    /// Counts a use of a version, unless it is in a folder. Does not wait and does not fail.
     pub fn count(&self, head: &Head, number: VersionNumber, kind: UsageKind, session: &str) {
         if head.is_local() {
             return;
@@ -179,8 +175,8 @@ impl Registry {
         });
     }
 
-    /// Usage of each version that was used, newest first; counts that were not
-    /// written yet included.
+    /// Returns the usage of each version that was used, newest first, with the counts that were
+    /// not written yet.
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
@@ -203,7 +199,8 @@ impl Registry {
                 if let Some(counts) = waiting.counts.get(&key) {
                     usage.add(counts);
                 }
-                // Else what was on its way may be in a later record than this one.
+                // Otherwise the counts that were being written may be in a later record than
+                // this one.
                 waiting.settled == settled
             });
             if whole {
@@ -217,7 +214,7 @@ impl Registry {
         Ok(versions.into_iter().rev().collect())
     }
 
-    /// The same with its sums, and with what the versions are called.
+    /// The same with sums, and with the versions.
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
@@ -244,24 +241,24 @@ impl Registry {
     /// # Errors
     /// The store refuses; the counts wait for the next time.
     pub async fn write_usage(&self) -> Result<(), Error> {
-        // One at a time: what is being written is told from what waits.
+        // One writer at a time: `writing` has the counts of one batch only.
         let _alone = self.inner.usage.writer.lock().await;
         let mut conflicts = 0;
         loop {
-            // What an earlier write left, whatever became of it.
+            // First the counts of an earlier write that failed, or whose future was dropped.
             self.settle_counts()?;
             let Some(batch) = self.counts_batch()? else {
                 return Ok(());
             };
             match self.inner.store.commit(batch).await {
-                // A skill was deleted in between. The other counts go with the next batch.
+                // A skill was deleted meanwhile. The other counts go with the next batch.
                 Err(CommitError::Conflict { .. }) if conflicts < MAX_CONFLICTS => conflicts += 1,
                 result => drop(result?),
             }
         }
     }
 
-    /// Counts that were on their way are in the store now, or wait again.
+    /// Settles the counts that were being written: they are in the store now, or wait again.
     fn settle_counts(&self) -> Result<(), Error> {
         let keys = |waiting: &mut Waiting| waiting.writing.keys().cloned().collect::<Vec<_>>();
         let mut found = Vec::new();
@@ -283,7 +280,7 @@ impl Registry {
         Ok(())
     }
 
-    /// The next counts to be written. They are readable all the while.
+    /// Returns the next counts to be written. They stay readable all the while.
     fn counts_batch(&self) -> Result<Option<Batch>, Error> {
         let keys = self.inner.usage.with(|waiting| {
             let catalog = self.inner.catalog.load();
@@ -307,7 +304,7 @@ impl Registry {
                 let onto = stored.as_ref().map(|stored| stored.revision);
                 let record = stored.map(|stored| stored.value).unwrap_or_default();
                 taken.push((key.clone(), onto, record, counts.clone()));
-                // Still known while they are on their way, so that a reader finds each use
+                // Still readable while they are being written, so that a reader finds each use
                 // once: here or in the record.
                 waiting.writing.insert(key, Writing { counts, onto });
             }

@@ -1,33 +1,29 @@
-//! Checking that what is stored fits together.
+//! Checks that the stored records are consistent.
 
 use std::collections::HashSet;
 use std::fs::File;
 
-use serde::de::IgnoredAny;
-
+use super::numbers::VERSION_KEYS;
 use super::repair::id_of;
 use super::{DIGESTS, Error, Head, Registry, SEMANTICS, VERSIONS};
 use executor::Stop;
 use model::{Digest, SkillKey, VersionNumber};
-use store::{Backup, Compacted, Compaction, StoreError, Table, TableId, prefix};
+use store::{Backup, Compacted, Compaction, StoreError, prefix};
 
-/// The versions, of which nothing but their keys is wanted.
-const NUMBERS: Table<(SkillKey, VersionNumber), IgnoredAny> = Table::new(TableId::Versions);
-
-/// What checking the registry found.
+/// The result of checking the registry.
 #[derive(Debug, Clone, Default)]
 pub struct Audit {
-    /// Skills looked at.
+    /// The number of skills checked.
     pub skills: u64,
-    /// Versions looked at.
+    /// The number of versions checked.
     pub versions: u64,
     /// Contents that a version uses.
     pub contents: HashSet<Digest>,
-    /// What does not fit, as sentences.
+    /// The inconsistencies, as sentences.
     pub damage: Vec<String>,
 }
 
-/// What the work came to, or why it was stopped.
+/// Returns the result of the work, or the reason why it was stopped.
 fn stopped<T>(done: Result<T, StoreError>, stop: &Stop) -> Result<T, Error> {
     if matches!(done, Err(StoreError::Stopped)) {
         stop.check()?;
@@ -36,14 +32,14 @@ fn stopped<T>(done: Result<T, StoreError>, stop: &Stop) -> Result<T, Error> {
 }
 
 impl Registry {
-    /// Writes the store anew without contents that no version uses, while others read and
-    /// write. `progress` is told how many records were moved. Blocks.
+    /// Rewrites the store without contents that no version uses, while others read and write.
+    /// `progress` gets the number of records moved. Blocks.
     ///
     /// # Errors
     /// Another one is at work, something is damaged, the disk refuses, or so much is written
     /// that there is no end.
     pub fn compact(&self, stop: &Stop, mut progress: impl FnMut(u64)) -> Result<Compacted, Error> {
-        // First, so that what is used from here on stays as well.
+        // First, so that contents that are used from here on stay as well.
         let compaction = Compaction::begin(&self.inner.store)?;
         let audit = self.audit_until(stop)?;
         if let Some(damage) = audit.damage.into_iter().next() {
@@ -69,8 +65,8 @@ impl Registry {
         stopped(self.inner.store.backup_unnamed(progress), stop)
     }
 
-    /// Looks at every skill and version: is the active version there, has every
-    /// version its number, its digest and its contents?
+    /// Checks every skill and version: is the active version there, has every version its
+    /// number, its digest and its contents?
     ///
     /// Reads everything: for commands, not for requests.
     ///
@@ -93,8 +89,8 @@ impl Registry {
         Ok(audit)
     }
 
-    /// Looks at a skill. Others may write it meanwhile: what looks like damage then is looked
-    /// at again. Says whether it is there.
+    /// Checks a skill. Others may write it meanwhile: what looks like damage then is checked
+    /// again. Returns whether the skill exists.
     fn audit_skill(&self, key: &SkillKey, stop: &Stop, audit: &mut Audit) -> Result<bool, Error> {
         let live = || {
             let stored = self.stored_head(key)?;
@@ -102,10 +98,12 @@ impl Registry {
         };
         let mut head = live()?;
         while let Some(stored) = head {
-            let (versions, damage) = self.look_at(&stored.value, stop, &mut audit.contents)?;
+            let (versions, damage) =
+                self.inspect_skill(&stored.value, stop, &mut audit.contents)?;
             if !damage.is_empty() {
                 head = live()?;
-                // Whoever writes a version writes the head as well.
+                // Every write of a version also writes the head: with the same head it is
+                // damage, not a race.
                 if head.as_ref().map(|head| head.revision) != Some(stored.revision) {
                     continue;
                 }
@@ -118,8 +116,8 @@ impl Registry {
         Ok(false)
     }
 
-    /// How many versions a skill has, and what of it does not fit.
-    fn look_at(
+    /// Returns the number of versions of a skill, and its inconsistencies.
+    fn inspect_skill(
         &self,
         head: &Head,
         stop: &Stop,
@@ -148,16 +146,12 @@ impl Registry {
             if version.number > head.last_number {
                 damage.push(format!("{name} is above the highest number given"));
             }
-            let number = store
-                .get(&DIGESTS, &(key.clone(), version.digest))?
-                .map(|stored| stored.value);
-            if number != Some(version.number) {
+            let number = store.get(&DIGESTS, &(key.clone(), version.digest))?;
+            if number.is_none_or(|number| number.value != version.number) {
                 damage.push(format!("{name} is not found by its digest"));
             }
-            let number = store
-                .get(&SEMANTICS, &(key.clone(), version.semantic.to_string()))?
-                .map(|stored| stored.value.number);
-            if number != Some(version.number) {
+            let entry = store.get(&SEMANTICS, &(key.clone(), version.semantic.to_string()))?;
+            if entry.is_none_or(|entry| entry.value.number != version.number) {
                 damage.push(format!("{name} is not found by its semantic version"));
             }
         }
@@ -168,7 +162,7 @@ impl Registry {
         Ok((numbers.len() as u64, damage))
     }
 
-    /// Looks for versions of skills that are not known.
+    /// Searches for versions of unknown skills.
     fn audit_ownerless(
         &self,
         known: &HashSet<SkillKey>,
@@ -176,7 +170,7 @@ impl Registry {
         audit: &mut Audit,
     ) -> Result<(), Error> {
         let mut last = None;
-        for entry in self.inner.store.scan(&NUMBERS, b"") {
+        for entry in self.inner.store.scan(&VERSION_KEYS, b"") {
             stop.check()?;
             let (key, _) = entry?;
             let Some(id) = id_of(&key).filter(|id| last.as_ref() != Some(id)) else {

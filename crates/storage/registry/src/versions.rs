@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::outcome::skill_event;
 use super::yanks::YANKS;
 use super::{
     Caller, Error, Head, Hold, Plan, Registry, SEMANTICS, VERSIONS, VersionState, put_head,
@@ -14,21 +15,21 @@ use model::{
 };
 use store::{Batch, prefix};
 
-/// A version beside what changes about it.
+/// A version with its state.
 #[derive(Debug, Clone)]
 pub struct Described {
     /// The skill.
     pub head: Arc<Head>,
     /// The version.
     pub version: Arc<Version>,
-    /// Why and when it was withdrawn.
+    /// Its withdrawal.
     pub yank: Option<Yank>,
-    /// Why it is held for review.
+    /// Its hold.
     pub hold: Option<Hold>,
 }
 
 impl Described {
-    /// It is what the skill's name resolves to.
+    /// Returns whether the skill's name resolves to it.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.head.active == Some(self.version.number)
@@ -46,7 +47,7 @@ pub struct VersionPage {
     pub next: Option<String>,
 }
 
-/// The active version changed, or was confirmed.
+/// The activation of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activated {
     /// The skill.
@@ -57,7 +58,7 @@ pub struct Activated {
     pub previous: Option<VersionNumber>,
 }
 
-/// A version was withdrawn, or put back.
+/// The withdrawal of a version, or its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Withdrawn {
     /// The skill.
@@ -66,12 +67,12 @@ pub struct Withdrawn {
     pub version: VersionState,
     /// The version that is active now.
     pub active: Option<VersionNumber>,
-    /// Where none is active any more: skills that require it, 100 at most.
+    /// The skills that require it, 100 at most, where no version is active any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependents: Vec<SkillId>,
 }
 
-/// A version by everything that names it, without what it says.
+/// The names of a version, without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
     /// Its semantic version.
@@ -80,11 +81,11 @@ pub struct Release {
     pub number: VersionNumber,
     /// Digest over all its files.
     pub digest: Digest,
-    /// It was withdrawn.
+    /// Whether it was withdrawn.
     pub is_yanked: bool,
 }
 
-/// The semantic version of a key, behind the skill's part of it.
+/// Returns the semantic version of a key, after the skill's part.
 fn semantic(key: &[u8]) -> Option<semver::Version> {
     let text = std::str::from_utf8(key.strip_suffix(&[0])?).ok()?;
     text.parse().ok()
@@ -93,7 +94,7 @@ fn semantic(key: &[u8]) -> Option<semver::Version> {
 const PAGE: &str = "versions";
 
 impl Registry {
-    /// A version with what changes about it.
+    /// Returns a version with its state.
     ///
     /// # Errors
     /// There is no such skill or version.
@@ -103,7 +104,7 @@ impl Registry {
         self.described(head, version)
     }
 
-    /// A version of a head with what changes about it.
+    /// Returns a version of a head with its state.
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
@@ -118,7 +119,7 @@ impl Registry {
         })
     }
 
-    /// A version with what changes about it, and the body of its instructions.
+    /// Returns a version with its state, and the body of its instructions.
     ///
     /// # Errors
     /// There is no such skill or version, or its SKILL.md is damaged.
@@ -135,7 +136,7 @@ impl Registry {
         Ok((described, body))
     }
 
-    /// What is odd about a version; nothing, where there is no such version.
+    /// Returns the problems of a version; none, where there is no such version.
     ///
     /// # Errors
     /// Its record is damaged, or the store cannot be read.
@@ -150,7 +151,7 @@ impl Registry {
         }
     }
 
-    /// Versions of a skill, newest first, withdrawn ones included.
+    /// Returns the versions of a skill, newest first, withdrawn ones included.
     ///
     /// # Errors
     /// There is no such skill; the token is of another query.
@@ -165,13 +166,9 @@ impl Registry {
         let below = match token {
             "" => None,
             token => {
-                let place = open_token(PAGE, key.as_str(), token).ok_or(Error::PageToken)?;
-                let number = place
-                    .parse()
-                    .ok()
-                    .and_then(VersionNumber::new)
-                    .ok_or(Error::PageToken)?;
-                Some((key.clone(), number))
+                let place = open_token(PAGE, key.as_str(), token);
+                let number = place.and_then(|place| VersionNumber::new(place.parse().ok()?));
+                Some((key.clone(), number.ok_or(Error::PageToken)?))
             }
         };
         if let Some(local) = &head.local {
@@ -205,7 +202,7 @@ impl Registry {
         })
     }
 
-    /// All versions of a skill that can be had, by what names them, lowest first.
+    /// Returns the names of all available versions of a skill, lowest first.
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
@@ -223,7 +220,7 @@ impl Registry {
         let mut releases = Vec::new();
         for entry in self.inner.store.scan(&SEMANTICS, &prefix) {
             let (key, entry) = entry?;
-            // Versions of before a delete keep their entries.
+            // The entries of versions before a delete stay, and are not available.
             let kept = head.first_number..=head.last_number;
             let number = entry.value.number;
             let is_there = kept.contains(&number) && !head.is_held(number);
@@ -232,17 +229,17 @@ impl Registry {
             };
             releases.push(Release {
                 semantic,
-                number: entry.value.number,
+                number,
                 digest: entry.value.digest,
-                is_yanked: head.is_withdrawn(entry.value.number),
+                is_yanked: head.is_withdrawn(number),
             });
         }
         releases.sort_by(|a, b| (&a.semantic, a.number).cmp(&(&b.semantic, b.number)));
         Ok(releases)
     }
 
-    /// The highest semantic version that a skill ever had, deleted ones included. Looks
-    /// at all of them.
+    /// Returns the highest semantic version that a skill ever had, deleted ones included. Reads
+    /// all of them.
     pub(super) fn highest_ever(&self, key: &SkillKey) -> Result<Option<semver::Version>, Error> {
         let mut highest = None;
         for entry in self.inner.store.scan(&SEMANTICS, &prefix(key)) {
@@ -251,7 +248,7 @@ impl Registry {
         Ok(highest)
     }
 
-    /// Makes a version the active one.
+    /// Activates a version.
     ///
     /// # Errors
     /// There is no such version, or it was withdrawn; the skill is blocked.
@@ -284,7 +281,7 @@ impl Registry {
                 version: VersionState::new(&head, &version, None, None),
                 previous,
             };
-            // No event: nothing has changed, and watchers would be told that it has.
+            // No event: nothing has changed, and watchers would be misled.
             if previous == Some(number) {
                 return Ok(Plan::Done(activated));
             }
@@ -319,7 +316,7 @@ impl Registry {
                 active: head.active,
                 dependents: match head.active {
                     Some(_) => Vec::new(),
-                    None => self.catalog().told_dependents(&head.id),
+                    None => self.catalog().some_dependents(&head.id),
                 },
             };
             if let Some(yank) = self.stored_yank(&head, number)? {
@@ -332,8 +329,8 @@ impl Registry {
             };
             head.withdrawn.insert(number);
             if head.active == Some(number) {
-                // Not none: whoever uses the skill by its name goes on with the best that is
-                // left.
+                // Not none: callers that use the skill by its name go on with the best version
+                // that is left.
                 head.active = self.stored_available(&mut head)?;
                 let next = head.active.map(|next| self.summary_of(&head, next));
                 head.summary = next.transpose()?;
@@ -347,7 +344,7 @@ impl Registry {
         .await
     }
 
-    /// Puts a withdrawn version back; it becomes active where none is.
+    /// Ends the withdrawal of a version; it becomes active where none is.
     ///
     /// # Errors
     /// There is no such version, or the skill comes with the server.
@@ -374,7 +371,7 @@ impl Registry {
                 return Ok(Plan::Done(available(&head)));
             }
             head.inline.remove(&number);
-            // Only where none is active: what somebody made active meanwhile stays.
+            // Only where none is active: a version that was activated meanwhile stays.
             if head.active.is_none() && hold.is_none() {
                 head.active = Some(number);
                 head.summary = Some(self.summary(&head.id, &version)?);
@@ -389,7 +386,7 @@ impl Registry {
         .await
     }
 
-    /// The head of a skill that the caller may change, with its revision.
+    /// Reads the head of a skill that the caller may change, with its revision.
     pub(super) fn writable(&self, id: &SkillId, caller: &Caller) -> Result<(Head, u64), Error> {
         let stored = self
             .stored_head(&id.key())?
@@ -400,7 +397,7 @@ impl Registry {
         Ok((stored.value, stored.revision))
     }
 
-    /// The writes of an edit of a head, and what happened.
+    /// Returns the batch of a change of a head, and its event.
     pub(super) fn edit(
         &self,
         revision: u64,
@@ -413,7 +410,7 @@ impl Registry {
         self.record(revision, head, kind, version, caller)
     }
 
-    /// The same without that the skill changed.
+    /// The same without a new time of change.
     pub(super) fn record(
         &self,
         revision: u64,
@@ -423,15 +420,12 @@ impl Registry {
         caller: &Caller,
     ) -> (Batch, Event) {
         let event = Event {
-            kind,
-            skill_id: head.id.clone(),
             version: Some(version.number),
             semantic_version: Some(version.semantic.clone()),
             digest: Some(version.digest),
             active: head.active,
             held: matches!(kind, EventKind::Held | EventKind::Rejected),
-            time: self.inner.clock.now(),
-            actor: caller.principal.clone(),
+            ..skill_event(kind, &head.id, self.inner.clock.now(), caller)
         };
         let mut batch = Batch::new();
         put_head(&mut batch, Some(revision), head);

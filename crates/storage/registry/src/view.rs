@@ -1,12 +1,12 @@
-//! What a caller may see: all other skills are not there for it.
+//! Views: the skills that a caller may see. All others do not exist for it.
 //!
-//! * A view is a catalog without what is not seen, so whatever is asked of it, names, facets,
-//!   counts and suggestions among them, answers as if the others had never been published.
-//! * It shares its trees with the catalog of everybody, and follows it by what differs. A view
-//!   costs what it leaves out once, and what was written since each time that it is asked.
-//! * What it shows is decided by ids alone, so nothing of a skill has to be read.
+//! * A view is a catalog without the hidden skills, so its names, facets, counts and suggestions
+//!   are those of a server on which the others were never published.
+//! * It shares its trees with the full catalog, and follows it by their difference. A view costs
+//!   as much as it leaves out once, and as much as was written since at each use.
+//! * Ids alone decide what it shows, so no record of a skill has to be read.
 //!
-//! Not here: who sees what (the crate `namespaces`).
+//! Not here: the rules of visibility (the crate `namespaces`).
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,15 +16,15 @@ use imbl::ordmap::DiffItem;
 use super::{Catalog, Registry};
 use model::SkillId;
 
-/// Decides which skills a caller sees.
+/// Decides the skills that a caller sees.
 pub trait Sees: Send + Sync + fmt::Debug {
-    /// The caller sees the skill, or would if there were one.
+    /// Returns whether the caller sees the skill, or would if there were one.
     fn sees(&self, id: &SkillId) -> bool;
 }
 
-/// Tells who else sees what.
+/// Compares the audiences of skills.
 pub trait Audience: Send + Sync + fmt::Debug {
-    /// Whoever sees the one skill sees the other one as well.
+    /// Returns whether every caller that sees the one skill sees the other one as well.
     fn also_sees(&self, one: &SkillId, other: &SkillId) -> bool;
 }
 
@@ -32,12 +32,12 @@ pub trait Audience: Send + Sync + fmt::Debug {
 #[derive(Debug)]
 pub struct View {
     sees: Arc<dyn Sees>,
-    /// The catalog that was looked at last, and what is seen of it.
+    /// The last catalog, and the visible part of it.
     seen: Mutex<Option<(Arc<Catalog>, Arc<Catalog>)>>,
 }
 
 impl View {
-    /// What `sees` shows, which has to answer the same for as long as the view is used.
+    /// Makes the view of `sees`, whose answers must not change while the view is used.
     #[must_use]
     pub fn new(sees: Arc<dyn Sees>) -> Self {
         Self {
@@ -46,17 +46,17 @@ impl View {
         }
     }
 
-    /// A skill is seen.
+    /// Returns whether a skill is visible.
     #[must_use]
     pub fn sees(&self, id: &SkillId) -> bool {
         self.sees.sees(id)
     }
 
-    /// What is seen of a catalog.
+    /// Returns the visible part of a catalog.
     pub(super) fn of(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
         let seen = || self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let before = seen().clone();
-        // Not under the lock: who else comes now does the same work, and waits for nobody.
+        // Not under the lock: a concurrent caller does the same work, and does not wait.
         let now = match before {
             Some((of, seen)) if Arc::ptr_eq(&of, &catalog) => return seen,
             Some((of, seen)) => seen.moved_on(&of, &catalog, self),
@@ -69,7 +69,7 @@ impl View {
 }
 
 impl Catalog {
-    /// The catalog without what is not seen.
+    /// Returns the catalog without hidden skills.
     fn without_unseen(&self, view: &View) -> Self {
         let unseen: Vec<_> = self
             .heads
@@ -77,6 +77,7 @@ impl Catalog {
             .filter(|(_, head)| !view.sees(&head.id))
             .map(|(key, _)| key.clone())
             .collect();
+        // Whichever touches fewer skills: to remove the hidden ones, or to add the visible ones.
         let mut seen = if unseen.len() < self.heads.len() / 2 {
             let mut seen = self.clone();
             for key in &unseen {
@@ -98,7 +99,7 @@ impl Catalog {
         seen
     }
 
-    /// This view of `before` as one of `now`.
+    /// Turns this view of `before` into one of `now`.
     fn moved_on(&self, before: &Self, now: &Self, view: &View) -> Self {
         let mut seen = self.clone();
         for change in before.blocks.diff(&now.blocks) {
@@ -134,8 +135,7 @@ impl Catalog {
 }
 
 impl Registry {
-    /// The same for callers who see these skills alone. What is written goes where it went
-    /// before.
+    /// The same for callers that see only these skills. Writes go where they went before.
     #[must_use]
     pub fn with_view(&self, view: Arc<View>) -> Self {
         Self {
@@ -144,7 +144,7 @@ impl Registry {
         }
     }
 
-    /// What its callers see; none: everything.
+    /// Returns the view of its callers; none: they see everything.
     #[must_use]
     pub fn view(&self) -> Option<&Arc<View>> {
         self.view.as_ref()

@@ -1,7 +1,7 @@
-//! Watching the log: what happened, without gaps and without repeats.
+//! Watches the log: every event, without gaps and without repeats.
 //!
-//! A watcher reads the log from its own place, so one that is slow costs nothing
-//! and misses nothing, as long as the log reaches back to it.
+//! A watcher reads the log from its own position, so a slow one costs nothing and misses
+//! nothing, as long as the log reaches back to it.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,18 +15,17 @@ use store::{LogPosition, Store};
 const RESUME: &str = "resume";
 /// Events read from the log at once.
 const EVENTS_PER_PAGE: usize = 256;
-/// Events that a filtered watcher passes over before it is told how far it is.
+/// Events that a filtered watcher skips before it gets a newer token.
 const MAX_SKIPPED_EVENTS: usize = 256;
 
-/// Which events a watcher wants.
+/// A filter for events.
 #[derive(Debug, Clone, Default)]
 pub struct WatchFilter {
     /// Of these skills; empty: of all.
     pub skills: HashSet<SkillKey>,
     /// Of these kinds; empty: of all.
     pub kinds: Vec<EventKind>,
-    /// Of skills that this shows; none: of all. It may answer otherwise from one event to the
-    /// next.
+    /// Of visible skills; none: of all. Its answers may change from one event to the next.
     pub sees: Option<Arc<dyn Sees>>,
 }
 
@@ -38,7 +37,7 @@ impl WatchFilter {
         self
     }
 
-    /// It wants an event.
+    /// Returns whether an event passes.
     #[must_use]
     pub fn wants(&self, event: &Event) -> bool {
         (self.skills.is_empty() || self.skills.contains(&event.skill_id.key()))
@@ -47,12 +46,12 @@ impl WatchFilter {
     }
 }
 
-/// What a watcher comes to next.
+/// A step of a watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// An event that it wants, with its place in the log.
+    /// An event that passes the filter, with its position in the log.
     Event(u64, Event),
-    /// It passed over many events that it does not want: its token is a newer one.
+    /// It skipped many events: its token is a newer one.
     Moved,
 }
 
@@ -62,16 +61,16 @@ pub struct Watch {
     store: Store,
     filter: WatchFilter,
     position: watch::Receiver<LogPosition>,
-    /// Everything up to here was read.
+    /// The position up to which everything was read.
     at: u64,
     read: VecDeque<(u64, Event)>,
-    /// Events passed over since the last step.
+    /// The number of events skipped since the last step.
     passed: usize,
 }
 
 impl Registry {
-    /// A token for the end of the log as it is now. Take it before reading what
-    /// it is to continue.
+    /// Returns a token for the end of the log as it is now. Take it before you read the state
+    /// that the watch is to continue.
     #[must_use]
     pub fn resume_token(&self) -> String {
         let end = self.inner.store.position().borrow().end;
@@ -92,8 +91,8 @@ impl Registry {
                 let place = open_token(RESUME, "", resume).ok_or(Error::ResumeToken)?;
                 let (log, at) = place.split_once('/').ok_or(Error::ResumeToken)?;
                 let at: u64 = at.parse().map_err(|_| Error::ResumeToken)?;
-                // Another log, one that went on without us, or one that was
-                // restored from before the token: what happened since is not known.
+                // Another log, one that has dropped the position, or one restored from before
+                // the token: the events since are not known.
                 if log != store.log_id() || at < start || at > end {
                     return Err(Error::ResumeTokenExpired);
                 }
@@ -116,19 +115,19 @@ fn token(store: &Store, at: u64) -> String {
 }
 
 impl Watch {
-    /// Token to go on after what was handed out so far.
+    /// Returns a token to go on after what was handed out so far.
     #[must_use]
     pub fn resume_token(&self) -> String {
         token(&self.store, self.at)
     }
 
-    /// Everything up to this place in the log was handed out or passed over.
+    /// Returns the position in the log up to which everything was handed out or skipped.
     #[must_use]
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// The next event with its place in the log. Waits for one.
+    /// Waits for the next event; returns it with its position in the log.
     ///
     /// Cancelling loses nothing.
     ///
@@ -142,7 +141,7 @@ impl Watch {
         }
     }
 
-    /// The next event, or that many were passed over. Waits for either.
+    /// Waits for the next event, or until many were skipped.
     ///
     /// Cancelling loses nothing.
     ///
@@ -152,8 +151,8 @@ impl Watch {
     pub async fn step(&mut self) -> Result<Step, Error> {
         loop {
             while let Some((sequence, event)) = self.read.pop_front() {
-                // Moved also by what the filter passes over: a token that stood still would
-                // fall out of the log.
+                // Moved by skipped events too: a token that stayed behind would fall out of the
+                // log.
                 self.at = sequence;
                 if self.filter.wants(&event) {
                     self.passed = 0;

@@ -1,32 +1,14 @@
-//! Withdrawals: why, when and by whom a version was withdrawn.
+//! Withdrawals of versions: reason, time and caller.
 //!
 //! Each has a record of its own, so that withdrawing one version costs the same however
 //! many were withdrawn before. Which versions are withdrawn is in memory, with the head.
 
-use std::collections::HashMap;
-
-use imbl::OrdSet;
-use serde::de::IgnoredAny;
-
-use super::{Error, Head, Registry, number_of, version_key};
+use super::{Error, Head, Registry};
 use model::{SkillKey, VersionNumber, Yank};
-use store::{Batch, Store, StoreError, Table, TableId, prefix};
+use store::{Batch, Table, TableId};
 
-// Beside the head, which every write of the skill writes anew.
+// Not in the head, which every write of the skill rewrites.
 pub(super) const YANKS: Table<(SkillKey, VersionNumber), Yank> = Table::new(TableId::Yanks);
-/// The same by their keys.
-const NUMBERS: Table<(SkillKey, VersionNumber), IgnoredAny> = Table::new(TableId::Yanks);
-
-/// The versions that were withdrawn, by skill.
-pub(super) fn all(store: &Store) -> Result<HashMap<SkillKey, OrdSet<VersionNumber>>, StoreError> {
-    let mut found: HashMap<_, OrdSet<_>> = HashMap::new();
-    for entry in store.scan(&NUMBERS, b"") {
-        if let Some((skill, number)) = version_key(&entry?.0) {
-            found.entry(skill).or_default().insert(number);
-        }
-    }
-    Ok(found)
-}
 
 /// Moves the withdrawals that a head holds to records of their own.
 pub(super) fn move_out(batch: &mut Batch, head: &mut Head) {
@@ -36,18 +18,8 @@ pub(super) fn move_out(batch: &mut Batch, head: &mut Head) {
     }
 }
 
-/// Removes the withdrawals of a skill.
-pub(super) fn forget(store: &Store, batch: &mut Batch, key: &SkillKey) -> Result<(), StoreError> {
-    for entry in store.scan(&NUMBERS, &prefix(key)) {
-        if let Some(number) = number_of(&entry?.0) {
-            batch.delete(&YANKS, &(key.clone(), number));
-        }
-    }
-    Ok(())
-}
-
 impl Registry {
-    /// Why and when a version was withdrawn; none where it was not.
+    /// Returns the withdrawal of a version; none where it was not withdrawn.
     ///
     /// # Errors
     /// The record is damaged, or the store cannot be read.
@@ -71,7 +43,7 @@ impl Registry {
         Ok(stored.map(|stored| stored.value))
     }
 
-    /// The highest version of a stored head that is neither withdrawn nor held.
+    /// Returns the highest version of a stored head that is neither withdrawn nor held.
     pub(super) fn stored_available(&self, head: &mut Head) -> Result<Option<VersionNumber>, Error> {
         while let Some(number) = head.highest_available() {
             let is_there = match self.any_version(head, number) {

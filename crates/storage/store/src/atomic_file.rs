@@ -1,5 +1,5 @@
-//! A file that is written beside its name, and gets that once it is whole: there is never
-//! half of it under its name, and nothing is left of one that was given up.
+//! A file that is written under a temporary name next to its own: its name never leads to half
+//! of it, and nothing is left of one that was given up.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,8 +18,8 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Begins a file of ours, which its owner alone reads. What a kill left of an earlier
-    /// one is removed.
+    /// Begins a file of ours, which its owner alone reads. It removes what a kill left of an
+    /// earlier one.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -41,7 +41,8 @@ impl AtomicFile {
 
     fn begin(to: &Path, options: &mut fs::OpenOptions) -> io::Result<Self> {
         let part = part(to);
-        // Never through a link.
+        // `create_new` never follows a link: somebody else could have planted one under this
+        // predictable name.
         let file = options.create_new(true).open(&part).map_err(|error| {
             io::Error::new(error.kind(), format!("`{}`: {error}", part.display()))
         })?;
@@ -53,21 +54,21 @@ impl AtomicFile {
         })
     }
 
-    /// To be written.
+    /// Returns the file to be written.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// What lies beside the name is the file that was begun.
+    /// Returns whether the temporary name still leads to the file that was begun.
     fn is_ours(&self) -> bool {
         let id = |found: fs::Metadata| (found.dev(), found.ino());
         let there = fs::symlink_metadata(&self.part).map(id);
         matches!((self.file.metadata().map(id), there), (Ok(ours), Ok(there)) if ours == there)
     }
 
-    /// Makes it durable and gives it its name. One that has it already is replaced only if
-    /// `replace` says so.
+    /// Makes the file durable and gives it its name. A file of that name is replaced only if
+    /// `replace` is set.
     ///
     /// # Errors
     /// There is a file of that name, or the disk refuses.
@@ -78,8 +79,7 @@ impl AtomicFile {
                 "another process has begun the same file; one at a time",
             ));
         }
-        // Unlike a rename, a link never takes the place of a file; but not every file system
-        // has links.
+        // Unlike a rename, a link never replaces a file; but not every file system has links.
         let linked = !replace
             && match fs::hard_link(&self.part, &self.to) {
                 Ok(()) => true,
@@ -103,7 +103,7 @@ impl AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.placed && self.is_ours() {
-            // Half a file is of no use, and eats what a full disk has left.
+            // Half a file is of no use, and takes what a full disk has left.
             let _gone = fs::remove_file(&self.part);
         }
     }

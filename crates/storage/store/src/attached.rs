@@ -1,5 +1,5 @@
-//! What is appended to the chain with the first write of a call: it is durable with that
-//! write, or absent with it, and costs no write of its own.
+//! A record that is appended to the chain with the first write of a call: it is durable with
+//! that write, or absent with it, and costs no write of its own.
 
 use std::sync::Arc;
 
@@ -7,10 +7,11 @@ use model::Event;
 
 /// A record that goes with the first batch that is written for a call.
 pub trait Attached: Send + Sync {
-    /// The body of the record, where it has not gone yet. `event`: what the batch says happened.
+    /// Returns the body of the record, if it was not written yet. `event` is the event of the
+    /// batch.
     fn take(&self, event: Option<&Event>) -> Option<Vec<u8>>;
 
-    /// The batch was written, or not; then the record goes with the next one.
+    /// Notes whether the batch was written; if not, the record goes with the next one.
     fn ended(&self, written: bool);
 }
 
@@ -18,15 +19,16 @@ tokio::task_local! {
     static ATTACHED: Arc<dyn Attached>;
 }
 
-/// Has a record go with the first batch that is committed while a future is polled. What the
-/// future hands to other tasks takes no record along.
+/// Attaches a record to the first batch that is committed while a future is polled. Tasks that
+/// the future spawns carry no record.
 pub async fn with_attached<F: Future>(attached: Arc<dyn Attached>, future: F) -> F::Output {
     ATTACHED.scope(attached, future).await
 }
 
-/// Does work to its end, also where whoever waits for it leaves: for what is written and is
-/// kept in memory as well, which must not fall apart. What was attached goes along.
+/// Runs work to its end, also where its caller drops the future: for state that is both stored
+/// and held in memory, and must stay consistent. The attached record goes along.
 pub async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    // A spawned task does not inherit the task-local, so it is set there again.
     let attached = attached();
     let work = async move {
         match attached {
@@ -38,7 +40,7 @@ pub async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send 
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime ends, and whoever waits with it.
+            // The runtime shuts down, and its callers with it.
             Err(_) => std::future::pending().await,
         },
     }

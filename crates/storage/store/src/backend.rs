@@ -1,70 +1,72 @@
-//! What a backend does, and what every backend shares.
+//! The trait of backends, and what they share.
 //!
-//! Reads are local and synchronous, whoever takes the writes: a backend that commits
-//! elsewhere keeps a copy here. `on_disk` and `in_memory` are the two that there are; one
-//! set of tests runs on both.
+//! Reads are local and synchronous, wherever writes go: a backend that commits elsewhere has a
+//! copy here. `on_disk` and `in_memory` are the two that there are; one set of tests runs on
+//! both.
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use sled::IVec;
 use tokio::sync::watch;
 
-use super::{Batch, CommitError, LogPosition, Mode, Reader, Revision, StoreError};
+use super::{Batch, CommitError, LogPosition, Mode, Reader, Revision, StoreError, locked};
 use model::Event;
 
 /// A key and its value. `IVec` is shared bytes, of whatever backend.
 pub(super) type Record = (IVec, IVec);
 
-/// What a group writes; none: the record is removed.
+/// The writes of a group; none: the record is removed.
 pub(super) type Writes = BTreeMap<Vec<u8>, Option<IVec>>;
 
-/// Records of the first page of a walk, and of the largest.
+/// The number of records in the first page of a walk, and in the largest.
+// Small at first, as many walks end after a few records; larger then, as each page seeks its
+// start anew.
 const PAGES: Range<usize> = 16..256;
 
-/// What is durable, by key.
+/// The durable records, by key.
 pub(super) trait Records: std::fmt::Debug + Send + Sync {
-    /// A record.
+    /// Reads a record.
     fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreError>;
 
-    /// Some records of a range, and what is left of it.
+    /// Reads some records of a range; the page has the rest of the range.
     fn page(&self, range: &Range<Vec<u8>>, order: Order, limit: usize) -> Result<Page, StoreError>;
 }
 
 pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Where records are kept, and how writes become durable.
+/// A storage of records, which makes writes durable.
 pub(super) trait Backend: std::fmt::Debug + Send + Sync {
     /// The durable records.
     fn records(&self) -> &dyn Records;
 
-    /// Writes a batch whole, or not at all. Ends when it is durable, every reader sees it,
-    /// and every follower was handed its event.
+    /// Writes a batch whole, or not at all. Returns when it is durable, every reader sees it,
+    /// and every follower got its event.
     fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, CommitError>>;
 
-    /// Ends all that was handed over, and takes no more.
+    /// Finishes the queued writes, and takes no more.
     fn close(&self) -> BoxFuture<'_, ()>;
 
-    /// Where the log begins and ends.
-    fn position(&self) -> watch::Receiver<LogPosition>;
+    /// Returns its log, and whether it takes writes.
+    fn status(&self) -> &Status;
+}
 
-    /// Whether writes are taken.
-    fn mode(&self) -> watch::Receiver<Mode>;
-
-    /// Identity of the log.
-    fn log_id(&self) -> &str;
-
-    /// Who follows the log.
-    fn followers(&self) -> &Followers;
+/// The log of a backend, and whether it takes writes.
+#[derive(Debug)]
+pub(super) struct Status {
+    pub(super) position: watch::Receiver<LogPosition>,
+    pub(super) mode: watch::Receiver<Mode>,
+    pub(super) log_id: String,
+    pub(super) followers: Arc<Followers>,
 }
 
 type Follower = Box<dyn Fn(Reader<'_>, &[(Revision, Event)]) -> Result<(), StoreError> + Send>;
 
-/// Who is handed the events of each group once it is durable, whoever wrote it.
+/// The followers of the log, which get the events of each group once it is durable.
 #[derive(Default)]
 pub(super) struct Followers(Mutex<Vec<Follower>>);
 
@@ -76,13 +78,10 @@ impl std::fmt::Debug for Followers {
 
 impl Followers {
     pub(super) fn add(&self, follower: Follower) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(follower);
+        locked(&self.0).push(follower);
     }
 
-    /// Hands over events, in their order. An error: a follower does not know of them.
+    /// Hands over events, in their order. An error: a follower failed.
     pub(super) fn notify(
         &self,
         records: &dyn Records,
@@ -91,8 +90,9 @@ impl Followers {
         if events.is_empty() {
             return Ok(());
         }
-        let followers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let followers = locked(&self.0);
         let mut outcome = Ok(());
+        // All of them, also after one that failed: the others must not miss an event.
         for follower in &*followers {
             let followed = catch_unwind(AssertUnwindSafe(|| follower(Reader(records), events)));
             let reason = match followed {
@@ -107,7 +107,7 @@ impl Followers {
     }
 }
 
-/// What a group has written, before all else: its followers read that even where the
+/// The records with the writes of a group in front: its followers can read those even where the
 /// database cannot be read just then.
 #[derive(Debug)]
 pub(super) struct Written<'a> {
@@ -128,20 +128,20 @@ impl Records for Written<'_> {
     }
 }
 
-/// In which order records are read.
+/// The order in which records are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     Ascending,
     Descending,
 }
 
-/// Some records of a range.
+/// A part of the records of a range.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) records: Vec<Record>,
-    /// The part of the range whose records these are.
+    /// The part of the range that the records cover.
     pub(super) covered: Range<Vec<u8>>,
-    /// What is left of the range.
+    /// The rest of the range.
     pub(super) rest: Option<Range<Vec<u8>>>,
 }
 
@@ -171,8 +171,10 @@ impl Page {
         let Range { start, end } = range.clone();
         let last = records.last().map(|(key, _)| key.to_vec());
         let (covered, rest) = match (last, order) {
+            // Only for a limit of 0.
             (None, _) => (start.clone()..start.clone(), start..end),
             (Some(mut last), Order::Ascending) => {
+                // The lowest key after the last one.
                 last.push(0);
                 (start..last.clone(), last..end)
             }
@@ -223,6 +225,7 @@ impl Iterator for Scan<'_> {
                     self.range = page.rest;
                     self.limit = PAGES.end.min(2 * self.limit);
                 }
+                // The range was taken: the walk ends with its first error.
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -231,6 +234,7 @@ impl Iterator for Scan<'_> {
 
 /// All records.
 pub(super) fn everything() -> Range<Vec<u8>> {
+    // No table has this byte.
     Vec::new()..vec![u8::MAX]
 }
 

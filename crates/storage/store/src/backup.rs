@@ -19,18 +19,18 @@ use super::atomic_file::AtomicFile;
 use super::backend::{Order, Records, everything, walk};
 use super::view::View;
 use super::{Options, StoreError, TableId, blob, claim, directory, guarded, log, private, record};
-use model::Digest;
 
 const MAGIC: &[u8] = b"REPERTOIRE BACKUP 2\n";
-/// What older versions wrote: the same of a directory of format 1.
+/// The magic of older versions: the same format, of a directory of format 1.
 const OLDER: &[u8] = b"REPERTOIRE BACKUP 1\n";
 const FAMILY: &[u8] = b"REPERTOIRE BACKUP ";
-/// Records between two looks at what the disk has free.
+/// Records between two checks of the free disk space.
 pub(super) const SPACE_CHECK_INTERVAL: u64 = 256;
+// A damaged length must not have as much memory allocated as it states.
 const MAX_KEY: u32 = 4096;
 const MAX_VALUE: u32 = 64 * 1024 * 1024;
 
-/// What a backup holds.
+/// The size of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backup {
     /// Records written or read.
@@ -39,14 +39,14 @@ pub struct Backup {
     pub bytes: u64,
 }
 
-/// What checking a directory found.
+/// The result of checking a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verified {
     /// Records read.
     pub records: u64,
     /// Contents read and compared with their digests.
     pub contents: u64,
-    /// What is damaged, as sentences.
+    /// The damage, as sentences.
     pub damage: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn verify(records: &dyn Records, mut progress: impl FnMut(u64)) -> Ve
         let (key, value) = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                // Behind an unreadable page there is no way to go on.
+                // A walk cannot go on after an unreadable page.
                 found.damage.push(error.to_string());
                 break;
             }
@@ -75,7 +75,7 @@ pub(super) fn verify(records: &dyn Records, mut progress: impl FnMut(u64)) -> Ve
             found.damage.push(error.to_string());
             continue;
         }
-        if let Some((digest, 0)) = content_key(&key) {
+        if let Some((digest, 0)) = blob::parse_key(&key) {
             found.contents += 1;
             if let Err(error) = blob::read(records, &digest) {
                 found.damage.push(error.to_string());
@@ -83,23 +83,6 @@ pub(super) fn verify(records: &dyn Records, mut progress: impl FnMut(u64)) -> Ve
         }
     }
     found
-}
-
-/// The content and the chunk of a record of contents.
-pub(super) fn content_key(key: &[u8]) -> Option<(Digest, u16)> {
-    if TableId::of(key) != Some(TableId::Contents) {
-        return None;
-    }
-    let (bytes, chunk) = blob::parse_key(key)?;
-    Some((Digest::from(bytes), chunk))
-}
-
-fn at(path: &Path) -> impl Fn(io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |cause| StoreError::Io {
-        path: path.clone(),
-        cause,
-    }
 }
 
 /// Hashes what passes through.
@@ -128,16 +111,16 @@ impl<R: Read> Read for Hashing<R> {
     }
 }
 
-/// Writes a backup beside its name, which it gets once it is whole. A file that is there is
-/// overwritten only if `replace` says so.
+/// Writes a backup, which gets its name once it is whole. A file of that name is overwritten
+/// only if `replace` is set.
 pub(super) fn write(
     view: &View,
     to: &Path,
     replace: bool,
     mut progress: impl FnMut(u64) -> Result<(), StoreError>,
 ) -> Result<Backup, StoreError> {
-    let error = at(to);
-    // Looked at before the work, and again when it gets its name.
+    let error = StoreError::io(to);
+    // Checked before the work, and again when it gets its name.
     if !replace && to.exists() {
         return Err(error(io::ErrorKind::AlreadyExists.into()));
     }
@@ -147,14 +130,14 @@ pub(super) fn write(
     Ok(backup)
 }
 
-/// Writes a backup to a file that has no name any more: it goes with whoever has it open.
-/// `named` is the name that it has for a moment.
+/// Writes a backup to a file without a name, which goes when its handle is dropped. `named` is
+/// the name that it has for a moment.
 pub(super) fn write_unnamed(
     view: &View,
     named: &Path,
     mut progress: impl FnMut(u64) -> Result<(), StoreError>,
 ) -> Result<(File, Backup), StoreError> {
-    let error = at(named);
+    let error = StoreError::io(named);
     let file = private::writable().read(true).truncate(true).open(named);
     let mut file = file.map_err(&error)?;
     fs::remove_file(named).map_err(&error)?;
@@ -180,10 +163,7 @@ fn write_to(
         let (Ok(key_length), Ok(value_length)) =
             (u32::try_from(key.len()), u32::try_from(value.len()))
         else {
-            return Err(StoreError::Damaged {
-                key: record::printable(&key),
-                reason: "it is larger than any record".to_owned(),
-            });
+            return Err(StoreError::damaged(&key, "it is larger than any record"));
         };
         let header = [
             &[1][..],
@@ -200,7 +180,7 @@ fn write_to(
     out.write_all(&[0]).map_err(error)?;
     out.write_all(&count.to_be_bytes()).map_err(error)?;
     let Hashing { mut inner, hash } = out;
-    // Behind all records, as only then it is known: a backup that is cut short has none.
+    // At the end, since it is known only there; and so a backup that is cut short has none.
     inner.write_all(&hash.finalize()).map_err(error)?;
     let file = inner
         .finish()
@@ -235,8 +215,8 @@ pub fn restore(
         reason,
     };
     let claim = claim::claim(to)?;
-    let file = File::open(from).map_err(at(from))?;
-    let bytes = file.metadata().map_err(at(from))?.len();
+    let file = File::open(from).map_err(StoreError::io(from))?;
+    let bytes = file.metadata().map_err(StoreError::io(from))?.len();
     let mut reader = BufReader::new(file);
     begin(&mut reader).map_err(unusable)?;
     let store = claim.store();
@@ -247,11 +227,11 @@ pub fn restore(
         log::renew(tree)?;
         Ok(records)
     })?;
-    claim.complete(&store).map_err(at(to))?;
+    claim.complete(&store).map_err(StoreError::io(to))?;
     Ok(Backup { records, bytes })
 }
 
-/// Reads what a backup begins with.
+/// Reads the magic of a backup.
 fn begin(reader: &mut impl Read) -> Result<(), String> {
     let mut magic = vec![0; MAGIC.len()];
     if reader.read_exact(&mut magic).is_err() {
@@ -277,6 +257,8 @@ fn fill(
     let broken = |error: io::Error| unusable(format!("it is cut short or damaged ({error})"));
     let unpacker = zstd::Decoder::with_buffer(reader)
         .map_err(broken)?
+        // Else it would go on with whatever frame follows, and the check of the end below find
+        // nothing.
         .single_frame();
     let mut input = Hashing {
         inner: unpacker,

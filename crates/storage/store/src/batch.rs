@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::{CommitError, Content, Key, Pinned, Revision, Table, blob};
 use model::Event;
 
-/// What must hold of a record for a batch to be written.
+/// A precondition of a batch on a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
-    /// There is no such record.
+    /// The record is absent.
     Absent,
     /// The record is of this revision.
     Revision(Revision),
@@ -30,7 +30,7 @@ pub struct Batch {
     pub(super) event: Option<Event>,
     /// Bodies of records that are appended to the chain.
     pub(super) bodies: Vec<Vec<u8>>,
-    /// They go after the last record that there is, not after the end that is written down.
+    /// They go after the last record that there is, not after the stored end.
     pub(super) forgets_end: bool,
     pub(super) pinned: Option<Arc<Pinned>>,
     pub(super) bytes: usize,
@@ -77,7 +77,7 @@ impl Batch {
         }
     }
 
-    /// Keeps contents that the batch uses and does not put until it is written.
+    /// Protects contents that the batch uses and does not put, until it is written.
     pub fn pinned(&mut self, pinned: &Arc<Pinned>) {
         self.pinned = Some(Arc::clone(pinned));
     }
@@ -98,6 +98,7 @@ impl Batch {
     }
 
     pub(super) fn write(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+        // 64: about what the envelope and the entries of the maps take.
         self.bytes += key.len() + value.as_ref().map_or(0, Vec::len) + 64;
         self.writes.push((key, value));
     }

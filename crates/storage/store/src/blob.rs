@@ -64,14 +64,17 @@ fn key(digest: &Digest, chunk: u16) -> Vec<u8> {
 
 /// The keys of the records of a content.
 pub(super) fn keys(digest: &Digest) -> Range<Vec<u8>> {
+    // One byte longer than the highest key, as the range excludes its end.
     key(digest, 0)..[&*key(digest, u16::MAX), &[0]].concat()
 }
 
-/// The digest and the chunk of a key of this table.
-pub(super) fn parse_key(key: &[u8]) -> Option<([u8; 32], u16)> {
-    let digest = key.get(1..33)?.try_into().ok()?;
-    let chunk = key.get(33..35)?.try_into().ok()?;
-    Some((digest, u16::from_be_bytes(chunk)))
+/// The digest and the chunk of a key; none where it is of another table.
+pub(super) fn parse_key(key: &[u8]) -> Option<(Digest, u16)> {
+    let (table, rest) = key.split_first()?;
+    let (digest, rest) = rest.split_first_chunk::<32>()?;
+    let chunk = rest.first_chunk()?;
+    (*table == TableId::Contents.byte())
+        .then_some((Digest::from(*digest), u16::from_be_bytes(*chunk)))
 }
 
 /// The records of a content.
@@ -116,16 +119,14 @@ pub(super) fn read_by(
         return Ok(None);
     };
     let (_, payload) = record::open(&first, &value)?;
-    let damaged = |reason: &str| StoreError::Damaged {
-        key: record::printable(&first),
-        reason: reason.to_owned(),
-    };
+    let damaged = |reason: &str| StoreError::damaged(&first, reason);
     let header: [u8; HEADER_BYTES] = payload
         .get(..HEADER_BYTES)
         .and_then(|header| header.try_into().ok())
         .ok_or_else(|| damaged("its header is cut short"))?;
     let [encoding, c0, c1, size @ ..] = header;
     let (count, size) = (u16::from_be_bytes([c0, c1]), u64::from_be_bytes(size));
+    // Before the size is believed: the decompressor allocates as much.
     if size > MAX_SKILL_BYTES {
         return Err(damaged("it is larger than any content"));
     }
@@ -151,8 +152,8 @@ pub(super) fn read_by(
     Ok(Some(content.into()))
 }
 
-/// What was packed, of so many bytes at most. A thread keeps what it unpacks with: to
-/// make it takes as long as to unpack what most contents are.
+/// Unpacks a content of `size` bytes at most. Each thread reuses its decompressor: to make one
+/// takes as long as to unpack most contents.
 fn unpack(packed: &[u8], size: usize) -> std::io::Result<Vec<u8>> {
     thread_local! {
         static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> =

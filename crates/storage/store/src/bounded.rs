@@ -1,8 +1,8 @@
 //! Bounds of time and memory for work that may not end.
 //!
 //! On some damaged files sled goes round in circles, and some of the circles take memory. A
-//! thread cannot be ended from outside, so the work is left behind: whoever asked is
-//! told that the files are damaged, and ends the process.
+//! thread cannot be ended from outside, so the work is left behind: the caller gets an error
+//! that the files are damaged, and ends the process.
 
 use std::fs;
 use std::path::Path;
@@ -11,20 +11,20 @@ use std::time::{Duration, Instant};
 
 use super::{OpenError, directory};
 
-/// How often memory is looked at.
+/// The interval between two checks of memory.
 const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a piece of work may take.
+/// The bounds of a piece of work.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     time: Duration,
-    /// Bytes that the process may grow by.
+    /// The bytes by which the process may grow.
     memory: u64,
 }
 
 impl Bounds {
-    /// Some minutes and a gibibyte, and more for a large store: slow disks and small
-    /// machines get there as well.
+    /// Returns some minutes and a gibibyte, and more for a large store: enough on slow disks and
+    /// small machines as well.
     fn of(directory: &Path) -> Self {
         const BYTES_PER_MIB: u64 = 1024 * 1024;
         let database = directory::store_path(directory).join("db");
@@ -36,7 +36,7 @@ impl Bounds {
     }
 }
 
-/// Does work that reads a data directory, within bounds that no whole one needs.
+/// Runs work that reads a data directory, within bounds that no undamaged one reaches.
 ///
 /// # Errors
 /// It takes more time or memory than that. The work goes on: end the process.
@@ -76,7 +76,7 @@ fn within<T: Send + 'static>(
     }
 }
 
-/// Bytes of memory that the process has; 0 where the system does not say.
+/// Returns the resident bytes of the process; 0 where the system does not report them.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

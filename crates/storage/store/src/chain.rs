@@ -1,5 +1,5 @@
 //! A chain of records: each has a digest over the one before it and over itself, so that one
-//! that was changed, removed or put elsewhere shows.
+//! that was changed, removed or moved is detected.
 //!
 //! ```text
 //! key:    table | number: u64 BE, from 1
@@ -9,17 +9,17 @@
 //! ```
 //!
 //! A record gets its number and its digest where its group is written, so batches that wait
-//! together append in one order. It is durable with its batch, or absent with it. Who knows an
-//! old digest of the end can tell whether the chain still contains it; who can write to the
-//! files can write another chain, but none that contains that digest.
+//! together append in one order. It is durable with its batch, or absent with it. With an old
+//! digest of the end anybody can check whether the chain still contains it; an attacker with
+//! write access to the files can write another chain, but none that contains that digest.
 //!
-//! Not here: what the records say (`audit`).
+//! Not here: the bodies of the records (`audit`).
 
 use super::backend::{Order, Records, walk};
 use super::{Batch, Key as _, StoreError, TableId, record};
 use model::Digest;
 
-/// A place in a chain: a record's number and its digest.
+/// A position in a chain: a record's number and its digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainMark {
     /// Its number; 0: before the first.
@@ -40,9 +40,9 @@ impl Default for ChainMark {
 /// A record of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Its place.
+    /// Its position.
     pub mark: ChainMark,
-    /// What it says.
+    /// Its body.
     pub body: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ const MIN_NUMBER: u64 = 0;
 const MAX_NUMBER: u64 = u64::MAX;
 
 impl ChainMark {
-    /// The place of a record that is appended after this one.
+    /// Returns the mark of a record that is appended after this one.
     #[must_use]
     pub fn next(&self, body: &[u8]) -> Self {
         let number = self.number.saturating_add(1);
@@ -62,7 +62,7 @@ impl ChainMark {
         }
     }
 
-    fn to_bytes(self) -> Vec<u8> {
+    pub(super) fn to_bytes(self) -> Vec<u8> {
         [&self.number.to_be_bytes()[..], self.digest.as_bytes()].concat()
     }
 
@@ -86,10 +86,6 @@ pub(super) fn key(number: u64) -> Vec<u8> {
     key
 }
 
-pub(super) fn link_key(mark: ChainMark) -> Vec<u8> {
-    key(mark.number)
-}
-
 /// The keys of all records.
 pub(super) fn link_keys() -> std::ops::Range<Vec<u8>> {
     key(MIN_NUMBER + 1)..key(MAX_NUMBER)
@@ -99,40 +95,30 @@ pub(super) fn end_key() -> Vec<u8> {
     key(MAX_NUMBER)
 }
 
-pub(super) fn end_payload(mark: ChainMark) -> Vec<u8> {
-    mark.to_bytes()
-}
-
-fn damaged(key: &[u8], reason: &str) -> StoreError {
-    StoreError::Damaged {
-        key: record::printable(key),
-        reason: reason.to_owned(),
-    }
-}
-
-/// The place that a record of the start or the end names.
+/// Reads the mark in the record of the start or the end.
 pub(super) fn mark(key: &[u8], value: &[u8]) -> Result<ChainMark, StoreError> {
     let (_, payload) = record::open(key, value)?;
-    ChainMark::from_bytes(payload).ok_or_else(|| damaged(key, "it is no place in a chain"))
+    ChainMark::from_bytes(payload)
+        .ok_or_else(|| StoreError::damaged(key, "it is no place in a chain"))
 }
 
 fn link(key: &[u8], value: &[u8]) -> Result<Link, StoreError> {
+    let damaged = |reason| StoreError::damaged(key, reason);
     let number = key.get(1..).and_then(|number| number.try_into().ok());
-    let number = number.ok_or_else(|| damaged(key, "its key is cut short"))?;
+    let number = number.ok_or_else(|| damaged("its key is cut short"))?;
     let (_, payload) = record::open(key, value)?;
-    let parts = payload.split_at_checked(32);
-    let (digest, body) = parts.ok_or_else(|| damaged(key, "it has no digest"))?;
-    let digest = <[u8; 32]>::try_from(digest).map_err(|_| damaged(key, "it has no digest"))?;
+    let parts = payload.split_first_chunk::<32>();
+    let (digest, body) = parts.ok_or_else(|| damaged("it has no digest"))?;
     Ok(Link {
         mark: ChainMark {
             number: u64::from_be_bytes(number),
-            digest: Digest::from(digest),
+            digest: Digest::from(*digest),
         },
         body: body.to_vec(),
     })
 }
 
-/// The place of a record.
+/// Reads the mark of a record.
 pub(super) fn link_mark(key: &[u8], value: &[u8]) -> Result<ChainMark, StoreError> {
     Ok(link(key, value)?.mark)
 }
@@ -157,17 +143,17 @@ fn stored(records: &dyn Records, number: u64) -> Result<Option<ChainMark>, Store
     value.map(|value| mark(&key, &value)).transpose()
 }
 
-/// Before the oldest record that is kept.
+/// Reads the mark before the oldest record.
 pub(super) fn start(records: &dyn Records) -> Result<ChainMark, StoreError> {
     Ok(stored(records, MIN_NUMBER)?.unwrap_or_default())
 }
 
-/// The end that was written down.
+/// Reads the stored end.
 pub(super) fn stored_end(records: &dyn Records) -> Result<Option<ChainMark>, StoreError> {
     stored(records, MAX_NUMBER)
 }
 
-/// Where the next record is appended, where no end is written down.
+/// Finds the last record, where no end is stored.
 pub(super) fn last(records: &dyn Records) -> Result<ChainMark, StoreError> {
     match links(records, MIN_NUMBER, MAX_NUMBER, Order::Descending).next() {
         Some(last) => Ok(last?.mark),
@@ -178,12 +164,13 @@ pub(super) fn last(records: &dyn Records) -> Result<ChainMark, StoreError> {
 impl Batch {
     /// Appends a record to the chain: it gets its number where the batch is written.
     pub fn append(&mut self, body: Vec<u8>) {
+        // 256: its key and digest, and the record of the end that goes with it, about.
         self.bytes += body.len() + 256;
         self.bodies.push(body);
     }
 
-    /// Removes the records of the chain from `from` up to a place, which is the start of what
-    /// is left.
+    /// Removes the records of the chain from `from` up to a mark, which becomes the start of the
+    /// rest.
     pub fn prune(&mut self, from: u64, through: ChainMark) {
         for number in from.max(MIN_NUMBER + 1)..=through.number {
             self.write(key(number), None);

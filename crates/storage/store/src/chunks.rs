@@ -20,7 +20,7 @@ pub(super) const CHUNK_BYTES: usize = 32 * 1024;
 const MAX_PAYLOAD: usize = CHUNK_BYTES + 64;
 /// Bytes of a key at most: an index node of sled holds some 260 of them.
 pub(super) const MAX_KEY: usize = 2 * 1024;
-/// How often a record that is overwritten meanwhile is read again.
+/// Maximum number of reads of a record that is overwritten meanwhile.
 // A record and its chunks are read one by one, and a write may come between: then they are of
 // two revisions.
 const ATTEMPTS: usize = 16;
@@ -66,41 +66,33 @@ fn count(key: &[u8], value: &[u8]) -> Result<Option<u16>, StoreError> {
     let count = payload.try_into().map(u16::from_be_bytes);
     count
         .map(Some)
-        .map_err(|_| damaged(key, "it does not say how many chunks it has"))
+        .map_err(|_| StoreError::damaged(key, "it does not say how many chunks it has"))
 }
 
-fn damaged(key: &[u8], reason: &str) -> StoreError {
-    StoreError::Damaged {
-        key: record::printable(key),
-        reason: reason.to_owned(),
-    }
-}
-
-/// What is known of the payload of a record that was read.
-enum Payload {
-    There(Revision, Vec<u8>),
-    /// Another write came between its record and its chunks.
-    Overwritten,
-}
-
-fn assemble(records: &dyn Records, key: &[u8], value: &[u8]) -> Result<Payload, StoreError> {
+/// The revision and the payload of a record that was read. None: another write came between
+/// the record and its chunks.
+fn assemble(
+    records: &dyn Records,
+    key: &[u8],
+    value: &[u8],
+) -> Result<Option<(Revision, Vec<u8>)>, StoreError> {
     let (revision, payload) = record::open(key, value)?;
     let Some(count) = count(key, value)? else {
-        return Ok(Payload::There(revision, payload.to_vec()));
+        return Ok(Some((revision, payload.to_vec())));
     };
     let mut whole = Vec::with_capacity(usize::from(count) * CHUNK_BYTES);
     for number in 0..count {
         let key = key_of(key, number);
         let Some(value) = records.get(&key)? else {
-            return Ok(Payload::Overwritten);
+            return Ok(None);
         };
         let (of, chunk) = record::open(&key, &value)?;
         if of != revision {
-            return Ok(Payload::Overwritten);
+            return Ok(None);
         }
         whole.extend_from_slice(chunk);
     }
-    Ok(Payload::There(revision, whole))
+    Ok(Some((revision, whole)))
 }
 
 /// The revision and the payload of a record, of which `value` was read.
@@ -112,10 +104,11 @@ pub(super) fn open(
     let mut value = Some(value);
     for _ in 0..ATTEMPTS {
         let Some(read) = value else { return Ok(None) };
-        match assemble(records, key, &read)? {
-            Payload::There(revision, payload) => return Ok(Some((revision, payload))),
-            Payload::Overwritten => value = records.get(key)?,
+        let assembled = assemble(records, key, &read)?;
+        if assembled.is_some() {
+            return Ok(assembled);
         }
+        value = records.get(key)?;
     }
-    Err(damaged(key, "a chunk is missing"))
+    Err(StoreError::damaged(key, "a chunk is missing"))
 }

@@ -8,13 +8,13 @@ use super::directory::{MARKER, RESTORING, UNFINISHED, at, finish, foreign, remov
 use super::lock::{self, Lock};
 use super::{OpenError, private};
 
-/// A directory to restore into: a new one, an empty one, or one over which another
-/// restore was cut short. Nobody else opens it meanwhile. Dropped before it is completed,
-/// it leaves the directory as it was.
+/// A directory to restore into: a new one, an empty one, or one over which another restore was
+/// cut short. No other process opens it meanwhile. Dropped before it is completed, it leaves the
+/// directory as it was.
 #[derive(Debug)]
 pub(super) struct Claim {
     directory: PathBuf,
-    /// It was not there before.
+    /// The directory was made here.
     made: bool,
     completed: bool,
     _lock: Lock,
@@ -30,6 +30,7 @@ pub(super) fn claim(directory: &Path) -> Result<Claim, OpenError> {
         Err(error) => Err(error),
     };
     vacant()?;
+    // Before the lock, which makes the directory.
     let made = !directory.exists();
     let lock = Lock::take(directory, lock::DEFAULT_TIMEOUT)?;
     vacant()?;
@@ -53,7 +54,7 @@ fn is_vacant(directory: &Path) -> Result<bool, OpenError> {
 }
 
 impl Claim {
-    /// Where to build the store.
+    /// Returns the folder to build the store in.
     pub(super) fn store(&self) -> PathBuf {
         self.directory.join(RESTORING)
     }
@@ -66,7 +67,7 @@ impl Claim {
         finish(&self.directory)?;
         fs::rename(store, store_path(&self.directory))?;
         private::sync_dir(&self.directory)?;
-        // What lay beside the store, if anything: a start removes it as well.
+        // The rest of the folder, if a salvage left one: a start removes it as well.
         let _gone = remove(&self.store());
         Ok(())
     }
@@ -77,11 +78,13 @@ impl Drop for Claim {
         if self.completed {
             return;
         }
-        // What stays is no more than untidy: a start says what it is.
+        // A leftover is no more than untidy: a start reports it.
         for name in [UNFINISHED, MARKER] {
             let _gone = fs::remove_file(self.directory.join(name));
         }
         let _gone = remove(&self.store());
+        // While it is locked: a process that waits for this file notices then that its path
+        // leads nowhere.
         let _gone = fs::remove_file(self.directory.join(lock::NAME));
         if self.made {
             let _gone = fs::remove_dir(&self.directory);

@@ -10,35 +10,34 @@
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use super::backend::{Followers, Writes, Written};
+use super::backend::{Followers, Written};
 use super::batch::Batch;
 use super::engine::{Engine, Failed};
 use super::group::{Finished, Group};
 use super::high_water_mark::HighWaterMark;
 use super::recovery::Recovery;
 use super::view::View;
-use super::{CommitError, LogPosition, Mode, Options, Pinned, Revision, directory};
-use model::Event;
+use super::{CommitError, LogPosition, Mode, Options, Pinned, Revision, free_bytes, locked};
 
 /// Pauses between attempts to write again: the first and the longest.
 const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
-/// How soon a refusal is given, and a stop is seen, meanwhile.
+/// The interval at which requests are refused, and a stop is noticed, between two attempts.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Bounds of what waits for the committer.
+/// Bounds of the committer's queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Batches that wait at once; further callers wait to hand theirs over.
+    /// Batches that wait at the same time; further callers wait to hand theirs over.
     pub waiting: usize,
-    /// Bytes that wait at once.
+    /// Bytes that wait at the same time.
     pub waiting_bytes: usize,
     /// Batches in a group.
     pub group: usize,
@@ -72,8 +71,7 @@ struct Write {
     bytes: tokio::sync::OwnedSemaphorePermit,
 }
 
-/// What is done between two groups. An error means that the engine can no longer be
-/// trusted.
+/// Work that runs between two groups. An error means that the engine can no longer be trusted.
 pub(super) type Between = Box<dyn FnOnce(&Committer) -> Result<(), Failed> + Send>;
 
 #[expect(
@@ -85,7 +83,7 @@ enum Request {
     Between(Between),
 }
 
-/// Where callers hand their batches over.
+/// The queue of the committer.
 #[derive(Debug)]
 pub(super) struct Handle {
     requests: Mutex<Option<mpsc::Sender<Request>>>,
@@ -98,14 +96,16 @@ pub(super) struct Handle {
 impl Handle {
     pub(super) async fn commit(&self, batch: Batch) -> Result<Revision, CommitError> {
         batch.check_size(self.max_bytes)?;
-        // Whoever writes while the disk refuses is told at once, and does not wait for a group
-        // that cannot be written.
+        // A caller that writes while the disk refuses gets its error at once, and does not wait
+        // for a group that cannot be written.
         if let Mode::ReadOnly { reason } = &*self.mode.borrow() {
             return Err(CommitError::ReadOnly(reason.clone()));
         }
         let sender = self.sender().ok_or(CommitError::Closed)?;
-        // Its bytes are acquired before the batch is handed over: so what waits for the thread
-        // is bounded, however many callers there are.
+        // Its bytes are acquired before the batch is queued: so the queue is bounded, however
+        // many callers there are.
+        // `check_size` compared with the same bound: a batch that wanted more permits than there
+        // are would wait for ever.
         let units = u32::try_from(batch.bytes.div_ceil(BYTES_PER_PERMIT)).unwrap_or(u32::MAX);
         let bytes = self
             .bytes
@@ -122,12 +122,14 @@ impl Handle {
             }))
             .await
             .map_err(|_| CommitError::Closed)?;
+        // The thread ends with the last sender: a caller that waits for its answer must not keep
+        // it alive.
         drop(sender);
         answered.await.map_err(|_| CommitError::Closed)?
     }
 
-    /// Has something done after all that waits now, while nothing is written. Blocks until
-    /// its turn can be taken. It is dropped where the store is closed, or takes no writes.
+    /// Queues work that runs after all that waits now, while nothing is written. Blocks while
+    /// the queue is full. The work is dropped where the store is closed, or takes no writes.
     pub(super) fn between(&self, between: Between) {
         if let Some(sender) = self.sender() {
             let _closed = sender.blocking_send(Request::Between(between));
@@ -135,26 +137,19 @@ impl Handle {
     }
 
     fn sender(&self) -> Option<mpsc::Sender<Request>> {
-        self.requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        locked(&self.requests).clone()
+    }
+
+    /// Takes no more requests; returns the thread, which ends after those that wait.
+    fn stop(&self) -> Option<JoinHandle<()>> {
+        drop(locked(&self.requests).take());
+        locked(&self.thread).take()
     }
 
     pub(super) async fn close(&self) {
-        drop(
-            self.requests
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
-        let thread = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(thread) = thread {
+        if let Some(thread) = self.stop() {
             // A panic in the thread was answered to its callers already.
+            // On a thread of its own: the last group may wait for a slow disk.
             let _joined = tokio::task::spawn_blocking(move || thread.join()).await;
         }
     }
@@ -162,24 +157,13 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        drop(
-            self.requests
-                .get_mut()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
-        if let Some(thread) = self
-            .thread
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-        {
+        if let Some(thread) = self.stop() {
             let _joined = thread.join();
         }
     }
 }
 
-/// What the thread owns.
+/// The state of the thread.
 pub(super) struct Committer {
     pub(super) view: Arc<View>,
     pub(super) high_water_mark: HighWaterMark,
@@ -270,7 +254,7 @@ impl Committer {
             let mut waited = Duration::ZERO;
             loop {
                 match waiting.try_recv() {
-                    // Who asked for it sees that it is dropped.
+                    // Its sender notices that it was dropped: the channel of its answer closes.
                     Ok(Request::Between(_)) => {}
                     Ok(Request::Write(request)) => {
                         let refusal = CommitError::ReadOnly(reason.clone());
@@ -279,6 +263,7 @@ impl Committer {
                     Err(TryRecvError::Disconnected) => return false,
                     Err(TryRecvError::Empty) if waited >= pause => break,
                     Err(TryRecvError::Empty) => {
+                        // Polled: the channel has no blocking receive with a timeout.
                         std::thread::sleep(STOP_CHECK_INTERVAL);
                         waited += STOP_CHECK_INTERVAL;
                     }
@@ -346,7 +331,7 @@ impl Committer {
                     Ok(())
                 }
                 Err(failed) => {
-                    // Before the answers: whoever hears of the failure finds the store
+                    // Before the answers: a caller that gets the failure finds the store
                     // read-only, and can wait until it is not.
                     self.mode.send_replace(Mode::ReadOnly {
                         reason: failed.reason.clone(),
@@ -359,64 +344,48 @@ impl Committer {
                 }
             }
         };
-        // Who lost against a batch of this group reads again, and is to see it then.
+        // After the group was shown: a caller that lost against a batch of this group reads
+        // again, and must see that batch then.
         for (answer, error) in refused {
             let _gone = answer.send(Err(error));
         }
         written
     }
 
-    /// Bytes that the disk has free, and those that are kept, where it has fewer.
+    /// Returns the free bytes of the disk and the reserve, where fewer are free.
     fn nearly_full(&self) -> Option<(u64, u64)> {
         let reserve = self.options.reserve_bytes;
-        let free = directory::free(&self.directory)?;
+        let free = free_bytes(&self.directory)?;
         (free < reserve).then_some((free, reserve))
     }
 
     /// Makes a group durable.
-    fn apply(&self, engine: &Engine, group: Group<'_>) -> Result<DurableGroup, Failed> {
+    fn apply(&self, engine: &Engine, group: Group<'_>) -> Result<Finished, Failed> {
         let position = *self.position.borrow();
         let finished = group.finish(position, self.options.keep_events);
-        let Finished {
-            writes,
-            before,
-            position,
-            revision,
-            events,
-        } = finished.map_err(|error| error.to_string())?;
-        // The log's start moves before anybody can see what was forgotten, so that whoever
-        // reads the log first and looks at its start then knows whether the read is whole.
+        let mut finished = finished.map_err(|error| error.to_string())?;
+        // The log's start moves before the forgotten events are gone: so a reader that reads the
+        // log first and checks its start then knows whether the read was complete.
         self.position.send_if_modified(|known| {
-            known.start = position.start;
+            known.start = finished.position.start;
             false
         });
         // From here on readers see these before-images, since sled shows a batch before it is
         // on the disk.
-        self.view.begin(before);
-        let mut batch = sled::Batch::default();
-        for (key, value) in &writes {
-            match value {
-                Some(value) => batch.insert(key.as_slice(), value),
-                None => batch.remove(key.as_slice()),
-            }
-        }
-        let written = engine.write(batch, &self.options.sync);
+        self.view.begin(std::mem::take(&mut finished.before));
+        let written = engine.write(&finished.writes, &self.options.sync);
         written.inspect_err(|_| self.view.fail())?;
-        Ok(DurableGroup {
-            writes,
-            position,
-            revision,
-            events,
-        })
+        Ok(finished)
     }
 
-    /// Shows a durable group to readers, and tells its followers and callers.
-    fn acknowledge(&mut self, accepted: Vec<Accepted>, durable: DurableGroup) {
-        let DurableGroup {
+    /// Shows a durable group to readers, and notifies its followers and callers.
+    fn acknowledge(&mut self, accepted: Vec<Accepted>, durable: Finished) {
+        let Finished {
             writes,
             position,
             revision,
             events,
+            ..
         } = durable;
         self.revision = revision;
         // The mark tells a database that lost acknowledged writes from one that never had
@@ -424,34 +393,28 @@ impl Committer {
         if let Err(error) = self.high_water_mark.note(revision) {
             tracing::warn!(%error, "the high-water mark was not written; a truncated database would not be detected");
         }
-        // First: whoever is told of an event finds the records that it is about.
+        // First: whoever gets an event must find the records that it is about.
         self.view.settle(revision);
         let written = Written {
             writes: &writes,
             records: &*self.view,
         };
         let followed = self.followers.notify(&written, &events);
+        // After the followers: a watcher that this wakes finds the catalog with its event.
         self.position.send_replace(position);
         for accepted in accepted {
             let outcome = match &followed {
-                // It is durable all the same, but the catalog may not have it: whoever wrote
-                // an event is told, since it could not read its own write.
+                // It is durable all the same, but the catalog may lack it: the writer of an
+                // event gets an error, since it could not read its own write.
                 Err(reason) if accepted.has_event => Err(CommitError::Unfollowed(reason.clone())),
                 _ => Ok(accepted.revision),
             };
-            // Before the answer: what a compaction keeps that begins after it, records say.
+            // Before the answer: a compaction that begins after it finds the contents used by
+            // records.
             drop(accepted.pinned);
             let _gone = accepted.answer.send(outcome);
         }
     }
-}
-
-/// A group that is durable.
-struct DurableGroup {
-    writes: Writes,
-    position: LogPosition,
-    revision: Revision,
-    events: Vec<(Revision, Event)>,
 }
 
 /// A batch of a group that is on its way to the disk.
@@ -459,6 +422,7 @@ struct Accepted {
     has_event: bool,
     answer: oneshot::Sender<Result<Revision, CommitError>>,
     revision: Revision,
+    // Until the answer: the group holds the bytes of the batch up to then.
     _bytes: tokio::sync::OwnedSemaphorePermit,
     /// Until the records that use the contents can be read.
     pinned: Option<Arc<Pinned>>,

@@ -1,12 +1,10 @@
-//! Compaction: the store is written anew without what is no longer used, while reads and
-//! writes go on.
+//! Compaction: the store is rewritten without unused contents, while reads and writes go on.
 //!
-//! All of it happens below the data directory, which is locked throughout. A new store
-//! folder is filled beside the old one; what is written meanwhile is brought over in
-//! rounds, until little is left (`follow`). Then the committer pauses between two groups:
-//! the rest is brought over and made durable, the folders are exchanged in one step
-//! (`RENAME_EXCHANGE`), and readers and the committer are given the new database. Reads
-//! that are under way end on the old one.
+//! All of it happens below the data directory, which is locked throughout. A new store folder is
+//! filled next to the old one; what is written meanwhile is copied in rounds, until little is
+//! left (`follow`). Then the committer pauses between two groups: the rest is copied and made
+//! durable, the folders are exchanged in one step (`RENAME_EXCHANGE`), and readers and the
+//! committer get the new database. Reads in progress end on the old one.
 //!
 //! A kill before the exchange leaves the old store and half a new one, a kill after it the
 //! new store and the old one; the next start removes the other. No write is acknowledged
@@ -36,23 +34,22 @@ use super::{
 };
 use model::Digest;
 
-/// A store that would not be smaller by one part in so many stays: two that hold the
-/// same differ by a little.
+/// The divisor of the smallest gain: a store that would shrink by less than one part in this
+/// stays, since two that hold the same differ by a little.
 const MIN_GAIN: u64 = 20;
-/// How often what was written meanwhile is brought over before it gives up.
+/// Maximum number of rounds that copy what was written meanwhile.
 const MAX_ROUNDS: usize = 16;
-/// Records that are brought over while writes wait: about as many as two groups have.
+/// Maximum number of records that are copied while writes wait: about as many as two groups have.
 const MAX_HELD: usize = 2048;
 
-/// What compaction came to.
+/// The result of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compacted {
     /// Bytes of the store before.
     pub before: u64,
     /// Bytes of the store written anew.
     pub after: u64,
-    /// The new one took the place of the old one: it is notably smaller, or lacks what the
-    /// old one need not hold.
+    /// The new one replaced the old one: it is notably smaller, or lacks unused contents.
     pub replaced: bool,
 }
 
@@ -61,7 +58,7 @@ pub struct Compacted {
 enum Step {
     Filling,
     Filled,
-    /// What was written meanwhile was brought over, once.
+    /// What was written meanwhile was copied, once.
     Followed,
     /// Writes wait, and both stores hold the same.
     Held,
@@ -71,13 +68,13 @@ enum Step {
     Removed,
 }
 
-/// Is told of every step. Tests look, and write, there.
+/// A callback for every step, from which tests read and write.
 type Reached = Arc<dyn Fn(Step) + Send + Sync>;
 
 /// A compaction that is about to begin. There is one at a time.
 ///
-/// From here on it is noticed what is written: whatever is found to be unused now stays
-/// where a write uses it in the meantime.
+/// From here on writes are tracked: a content that is found to be unused now stays if a write
+/// uses it in the meantime.
 #[derive(Debug)]
 pub struct Compaction {
     store: Arc<OnDisk>,
@@ -91,7 +88,7 @@ impl Drop for Compaction {
 }
 
 impl Compaction {
-    /// Begins to notice what is written.
+    /// Begins to track writes.
     ///
     /// # Errors
     /// Another one is at work, or the store has no data directory.
@@ -104,16 +101,16 @@ impl Compaction {
         Ok(Self { store })
     }
 
-    /// Writes the store anew, without contents for which `keep` is false: no record has
-    /// used them since this was begun. `progress` is told how many records were moved;
-    /// its error ends the work.
+    /// Rewrites the store, without contents for which `keep` is false: no record has used them
+    /// since this was begun. `progress` gets the number of records moved; its error ends the
+    /// work.
     ///
     /// Takes as much disk as the new store has; the reserve stays free. Blocks: not for
     /// async threads.
     ///
     /// # Errors
-    /// A record is damaged, the disk refuses, or more is written than can be brought over.
-    /// All is as it was then, but with [`StoreError::NotDurable`].
+    /// A record is damaged, the disk refuses, or more is written than can be copied. All is as
+    /// it was then, but with [`StoreError::NotDurable`].
     pub fn run(
         self,
         keep: impl Fn(&Digest) -> bool,
@@ -129,7 +126,7 @@ impl Compaction {
         reached: &Reached,
     ) -> Result<Compacted, StoreError> {
         let inner = &*self.store;
-        if let Mode::ReadOnly { reason } = &*inner.mode.borrow() {
+        if let Mode::ReadOnly { reason } = &*inner.status.mode.borrow() {
             return Err(refused(reason));
         }
         let folders = Folders::of(&inner.directory);
@@ -145,7 +142,7 @@ impl Compaction {
         let (exchange, mut compacted) = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                // What stays is removed by the next one, or by the next start.
+                // A leftover is removed by the next compaction, or by the next start.
                 let _gone = folders.remove_new();
                 return Err(error);
             }
@@ -156,11 +153,11 @@ impl Compaction {
             Some(Exchange::Unsynced(error)) => return Err(error),
             Some(Exchange::Done(old)) => {
                 compacted.replaced = true;
-                // Whoever still reads it closes it; its file goes with that.
+                // A reader that still has it closes it; its file goes with that.
                 let _read = old.map(view::close_when_unused);
             }
         }
-        // It took effect, whatever becomes of the other store.
+        // It took effect, even if the other store cannot be removed.
         if let Err(error) = folders.remove_new() {
             tracing::warn!(%error, "an unused folder stays until the next compaction or start");
         }
@@ -192,10 +189,7 @@ impl Folders {
     }
 
     fn io(&self, cause: io::Error) -> StoreError {
-        StoreError::Io {
-            path: self.new.clone(),
-            cause,
-        }
+        StoreError::io(&self.new)(cause)
     }
 
     fn remove_new(&self) -> Result<(), StoreError> {
@@ -211,15 +205,15 @@ impl Folders {
     }
 }
 
-/// How the end went, where it was tried.
+/// The outcome of the exchange, where it was tried.
 enum Exchange {
-    /// With the database that was in use before.
+    /// Done; with the database that was in use before.
     Done(Option<Arc<Engine>>),
     /// The folders were exchanged, but that may not be durable.
     Unsynced(StoreError),
 }
 
-/// How the end went, or the database back: more is left than writes are to wait for.
+/// The outcome of the exchange, or the database back: more is left than writes may wait for.
 type CompactionEnd = Result<Result<Exchange, Engine>, StoreError>;
 
 struct Run<'a> {
@@ -239,7 +233,7 @@ impl Run<'_> {
         let mut engine = Engine::open(&folders.new, &inner.options)?;
         let left_out = self.fill(&engine, keep, &mut progress)?;
         guarded(|| engine.db.flush())?;
-        // sled writes a snapshot when it is opened: it tells where what was filled in ends.
+        // sled writes a snapshot when it is opened: it marks the end of what was filled in.
         drop(engine);
         engine = Engine::open(&folders.new, &inner.options)?;
         folders.sync(&engine, &inner.options)?;
@@ -254,8 +248,8 @@ impl Run<'_> {
         if !left_out && after >= before - before / MIN_GAIN {
             return Ok((None, compacted));
         }
-        // Each round brings over what was written during the last, without holding up a write,
-        // until so little is left that writes may wait for it.
+        // Each round copies what was written during the last, without holding up a write, until
+        // so little is left that writes may wait for it.
         for _ in 0..MAX_ROUNDS {
             self.check_reserve()?;
             self.moved += bring_over(&inner.view, &inner.pins, &engine.tree)?;
@@ -273,7 +267,7 @@ impl Run<'_> {
         Err(StoreError::Busy)
     }
 
-    /// Puts every record but contents that are not kept; says whether there were such.
+    /// Copies every record but unused contents; returns whether there were such.
     fn fill(
         &mut self,
         engine: &Engine,
@@ -288,7 +282,7 @@ impl Run<'_> {
             if self.moved.is_multiple_of(backup::SPACE_CHECK_INTERVAL) {
                 self.check_reserve()?;
             }
-            if backup::content_key(&key).is_some_and(|(digest, _)| !keep(&digest)) {
+            if blob::parse_key(&key).is_some_and(|(digest, _)| !keep(&digest)) {
                 left_out = true;
                 continue;
             }
@@ -312,7 +306,7 @@ impl Run<'_> {
             .map_err(|error| self.folders.io(error))
     }
 
-    /// Has the committer pause, and ends it there.
+    /// Has the committer pause, and finishes the compaction there.
     fn end(&self, engine: Engine) -> CompactionEnd {
         let inner = self.store;
         let (answer, answered) = sync_channel(1);
@@ -325,7 +319,7 @@ impl Run<'_> {
             pause.exchange(committer, engine, &answer)
         }));
         answered.recv().unwrap_or_else(|_| {
-            let mode = inner.mode.borrow();
+            let mode = inner.status.mode.borrow();
             Err(match &*mode {
                 Mode::ReadOnly { reason } => refused(reason),
                 Mode::ReadWrite => StoreError::Stopped,
@@ -334,8 +328,8 @@ impl Run<'_> {
     }
 }
 
-/// Brings over what changed since it was done last, and contents that a write is about to
-/// use. Gives how many records that were.
+/// Copies what changed since the last round, and contents that a write is about to use. Returns
+/// the number of records.
 fn bring_over(view: &View, pins: &Pins, tree: &sled::Tree) -> Result<u64, StoreError> {
     let keys = view.changes().keys().ok_or(StoreError::Busy)?;
     let mut filler = Filler::new(tree);
@@ -365,7 +359,7 @@ fn bring_over(view: &View, pins: &Pins, tree: &sled::Tree) -> Result<u64, StoreE
     Ok(moved)
 }
 
-/// What is done while nothing is written.
+/// The work that is done while nothing is written.
 struct Pause {
     pins: Arc<Pins>,
     folders: Folders,
@@ -380,24 +374,19 @@ impl Pause {
         answer: &SyncSender<CompactionEnd>,
     ) -> Result<(), Failed> {
         let (view, folders) = (&committer.view, &self.folders);
-        // Who looks whether a content is stored, looks into the new store from here on.
+        // From here on a write that checks whether a content is stored waits, and checks the new
+        // store.
         let _closed = self.pins.close();
-        let ready = if view.changed_at_most(MAX_HELD) {
-            self.finish(committer, &engine).map(|()| Ok(engine))
-        } else {
-            Ok(Err(engine))
-        };
-        let engine = match ready {
-            Ok(Ok(engine)) => engine,
-            Ok(Err(back)) => {
-                let _answered = answer.send(Ok(Err(back)));
-                return Ok(());
-            }
-            Err(error) => {
-                let _answered = answer.send(Err(error));
-                return Ok(());
-            }
-        };
+        if !view.changed_at_most(MAX_HELD) {
+            let _answered = answer.send(Ok(Err(engine)));
+            return Ok(());
+        }
+        if let Err(error) = self.finish(committer, &engine) {
+            // Closed before the answer: its receiver removes the folder.
+            drop(engine);
+            let _answered = answer.send(Err(error));
+            return Ok(());
+        }
         if let Err(error) = private::sync_dir(&folders.directory) {
             // Opened again, the store is the new one; the next write waits for the sync.
             drop(engine);
@@ -418,11 +407,11 @@ impl Pause {
         Ok(())
     }
 
-    /// Brings over the rest, makes it durable, and exchanges the folders.
+    /// Copies the rest, makes it durable, and exchanges the folders.
     fn finish(&self, committer: &Committer, engine: &Engine) -> Result<(), StoreError> {
         bring_over(&committer.view, &self.pins, &engine.tree)?;
         recovery::compare(engine, committer).map_err(StoreError::Engine)?;
-        // At the end of the log, where a start looks for the last write.
+        // At the end of the log, where a start searches for the last write.
         let (key, revision) = (log::revision_key(), committer.revision);
         let last = record::seal(key, revision, &revision.to_be_bytes());
         guarded(|| engine.tree.insert(key, last))?;
@@ -448,22 +437,20 @@ fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     })
 }
 
-/// Bytes that a store has when it is opened next: sled fills up its last segment then.
+/// Returns the bytes that a store has when it is opened next: sled fills up its last segment
+/// then.
 fn size(store: &Path) -> u64 {
-    let files = walkdir::WalkDir::new(store)
-        .into_iter()
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_file());
-    files
-        .map(|entry| {
-            let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
-            if entry.file_name() == "db" {
-                bytes.next_multiple_of(directory::SEGMENT_BYTES as u64)
-            } else {
-                bytes
-            }
-        })
-        .sum()
+    let files = walkdir::WalkDir::new(store).into_iter().flatten();
+    let files = files.filter(|entry| entry.file_type().is_file());
+    let bytes = files.map(|entry| {
+        let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
+        if entry.file_name() == "db" {
+            bytes.next_multiple_of(directory::SEGMENT_BYTES as u64)
+        } else {
+            bytes
+        }
+    });
+    bytes.sum()
 }
 
 #[cfg(test)]

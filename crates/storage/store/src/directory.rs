@@ -1,4 +1,4 @@
-//! The data directory: its files, its format, and who has it open.
+//! The data directory: its files, its format, and its lock.
 //!
 //! ```text
 //! DATA/FORMAT            {"product":"repertoire","format":2}
@@ -13,8 +13,8 @@
 //! DATA/aside/            damaged files that are not needed, see `leftovers`
 //! ```
 //!
-//! `store` is whole at every moment: a folder is filled and synced under another name,
-//! then takes its place in one step. So whatever else lies there was left by a kill.
+//! `store` is whole at every moment: a folder is filled and synced under another name, then
+//! moved into place in one step. So any other folder there was left by a kill.
 
 use std::fs::{self, File};
 use std::io;
@@ -27,7 +27,8 @@ use super::guard::{Cause, attempt};
 use super::inspect::{self, LogState};
 use super::lock::{self, Lock};
 use super::{
-    OpenError, Options, Revision, StoreError, guarded, high_water_mark, leftovers, private,
+    OpenError, Options, Revision, StoreError, free_bytes, guarded, high_water_mark, leftovers,
+    private,
 };
 
 /// Format of the directories that this version writes.
@@ -94,8 +95,8 @@ pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> OpenError + use<> {
 
 /// Opens sled in a directory of ours; makes one where there is nothing.
 pub(super) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenError> {
-    // Twice: nothing is made in a folder of somebody else's, and the answer may be
-    // another one when the lock is ours.
+    // Twice: nothing may be made in a foreign folder, and the answer may have changed by the
+    // time the lock is ours.
     is_ours(directory)?;
     let lock = Lock::take(directory, options.lock_timeout)?;
     let ours = is_ours(directory)?;
@@ -120,12 +121,13 @@ pub(super) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
     for leftover in [COMPACTING, RESTORING].map(|name| directory.join(name)) {
         if leftover.exists() {
             tracing::info!(folder = %leftover.display(), "removing leftovers of a killed process");
-            // It may be the store that was exchanged for this one: not before that is durable.
+            // It may be the old store of an exchange that is not durable yet: a power cut that
+            // undoes the exchange must find it whole.
             private::sync_dir(directory).map_err(at(directory))?;
             fs::remove_dir_all(&leftover).map_err(at(&leftover))?;
         }
     }
-    // It has this name for a moment only, before it has none: here a kill came between.
+    // It has this name for a moment only, until it has none: a kill came between.
     let backup = directory.join(BACKING_UP);
     match fs::remove_file(&backup) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&backup)(error)),
@@ -143,8 +145,8 @@ pub(super) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
     Ok(Opened { db, tree, lock })
 }
 
-/// Opens sled in a directory that is locked. Where what was acknowledged cannot be
-/// reached, nothing is changed: sled would overwrite what lies behind the damage.
+/// Opens sled in a locked directory. Where acknowledged writes cannot be reached, nothing is
+/// changed: sled would overwrite what comes after the damage.
 pub(super) fn reopen(
     directory: &Path,
     options: &Options,
@@ -160,7 +162,7 @@ pub(super) fn reopen(
         }
     }
     engine_of(&store, options, acknowledged).map_err(|cause| match cause {
-        // An earlier version, which does not say who it is.
+        // An earlier version of this program, which does not name its process.
         Cause::Locked => OpenError::InUse {
             path: directory.to_owned(),
             process: None,
@@ -204,10 +206,10 @@ fn engine_of(
                 std::thread::sleep(SLED_LOCK_INTERVAL);
                 waited += SLED_LOCK_INTERVAL;
             }
-            // A snapshot may have a right checksum and belong to another log. Without it sled
-            // passes over what is damaged in the whole of the log.
+            // A snapshot may have a right checksum and belong to another log. Without snapshots
+            // sled skips what is damaged in the whole log: so only where that is whole.
             Err(Cause::Damaged(_))
-                if inspect::look_at_all(store, acknowledged).map_err(system)?
+                if inspect::inspect_all(store, acknowledged).map_err(system)?
                     == LogState::Whole
                     && leftovers::set_snapshots_aside(store).map_err(system)? => {}
             opened => return opened,
@@ -215,18 +217,14 @@ fn engine_of(
     }
 }
 
-/// Fills a store folder that nobody reads yet, and makes it durable. Where that fails,
-/// nothing is left of it.
+/// Fills a store folder that is not in use yet, and makes it durable. Where that fails, nothing
+/// is left of it.
 pub(super) fn build<T>(
     store: &Path,
     options: &Options,
     fill: impl FnOnce(&sled::Tree) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let io = |cause| StoreError::Io {
-        path: store.to_owned(),
-        cause,
-    };
-    clear(store).map_err(io)?;
+    clear(store).map_err(StoreError::io(store))?;
     let built = engine(store, options)
         .map_err(StoreError::from)
         .and_then(|(db, tree)| {
@@ -237,7 +235,7 @@ pub(super) fn build<T>(
             Ok(filled)
         });
     if built.is_err() {
-        // What stays is removed by the next start.
+        // A leftover is removed by the next start.
         let _gone = remove(store);
     }
     built
@@ -245,24 +243,15 @@ pub(super) fn build<T>(
 
 /// Makes a store durable that was filled, and closed.
 pub(super) fn end(store: &Path, options: &Options) -> Result<(), StoreError> {
-    // The last write is not at the end of what was filled in, so it does not tell
-    // where the log ends: a snapshot does, which sled writes when it is opened.
+    // The last write is not at the end of what was filled in, so it does not mark the end of the
+    // log: a snapshot does, which sled writes when it is opened.
     drop(engine(store, options)?);
-    sync(store).map_err(|cause| StoreError::Io {
-        path: store.to_owned(),
-        cause,
-    })
-}
-
-/// Bytes that its disk has free, where the system says so.
-pub(super) fn free(directory: &Path) -> Option<u64> {
-    let stat = rustix::fs::statvfs(directory).ok()?;
-    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+    sync(store).map_err(StoreError::io(store))
 }
 
 /// Refuses to take the last of the disk, which writes need.
 pub(super) fn check_reserve(directory: &Path, reserve: u64) -> io::Result<()> {
-    match free(directory).filter(|free| *free < reserve) {
+    match free_bytes(directory).filter(|free| *free < reserve) {
         None => Ok(()),
         Some(free) => Err(io::Error::new(
             io::ErrorKind::StorageFull,
@@ -279,7 +268,7 @@ pub(super) fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes all that is in a folder, where there is one. The folder stays: it says what was
+/// Removes all that is in a folder, where there is one. The folder stays: its name says what was
 /// begun.
 pub(super) fn clear(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
@@ -330,7 +319,7 @@ fn is_ours(directory: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// What is in a directory without a FORMAT file that neither a start, nor a restore, nor
+/// Finds something in a directory without a FORMAT file that neither a start, nor a restore, nor
 /// a file system leaves there.
 pub(super) fn foreign(directory: &Path) -> Result<Option<String>, OpenError> {
     let entries = match fs::read_dir(directory) {
@@ -389,20 +378,16 @@ fn check(directory: &Path, bytes: &[u8]) -> Result<(), OpenError> {
 /// FORMAT comes last, so a directory that has it is whole. Until then it is
 /// FORMAT.new.
 fn begin(directory: &Path) -> Result<(), OpenError> {
-    // Earlier versions compacted beside the directory, and were not whole between two
-    // renames: what is missing here is there.
+    // Earlier versions compacted next to the directory, and were not whole between two renames:
+    // what is missing here is there.
     for ending in [".old", ".new"] {
-        let atomic_file = atomic_file(directory, ending);
-        if atomic_file
-            .as_deref()
-            .is_some_and(|path| marker_path(path).exists())
-        {
-            let atomic_file = atomic_file.unwrap_or_default();
+        let sibling = sibling(directory, ending).filter(|path| marker_path(path).exists());
+        if let Some(sibling) = sibling {
             return Err(OpenError::CutShort {
                 path: directory.to_owned(),
                 what: format!(
                     "it is empty, and `{}` next to it holds what an earlier version compacted when it was interrupted",
-                    atomic_file.display()
+                    sibling.display()
                 ),
                 next: format!(
                     "give that one the name `{}`, or name another directory with --data",
@@ -419,7 +404,7 @@ fn begin(directory: &Path) -> Result<(), OpenError> {
     remove(&store).map_err(at(&store))
 }
 
-fn atomic_file(directory: &Path, ending: &str) -> Option<PathBuf> {
+fn sibling(directory: &Path, ending: &str) -> Option<PathBuf> {
     let directory = fs::canonicalize(directory).ok()?;
     let mut name = directory.file_name()?.to_owned();
     name.push(ending);

@@ -5,18 +5,19 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::backend::Writes;
 use super::{Options, StoreError, directory, guarded};
 
 type SyncData = dyn Fn(&File) -> io::Result<()> + Send + Sync;
 
-/// How a group is made to survive a power cut.
+/// The sync that makes a group survive a power cut.
 ///
 /// Tests hand in one that is slow, or that fails.
 #[derive(Clone)]
 pub struct FileSync(pub(super) Arc<SyncData>);
 
 impl FileSync {
-    /// Another way.
+    /// Uses another sync.
     #[must_use]
     pub fn new(sync: impl Fn(&File) -> io::Result<()> + Send + Sync + 'static) -> Self {
         Self(Arc::new(sync))
@@ -35,8 +36,8 @@ impl std::fmt::Debug for FileSync {
     }
 }
 
-/// What the system says where it refuses to write, as sled hands it on. After anything
-/// else it may have dropped what it had taken.
+/// Errors of a system that refuses to write, in the words that sled passes on. After any other
+/// error it may have dropped pages that it had accepted.
 const REFUSALS: [&str; 4] = [
     "File too large",
     "No space left",
@@ -48,7 +49,7 @@ const REFUSALS: [&str; 4] = [
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) reason: String,
-    /// The system may have dropped pages that it had taken.
+    /// The system may have dropped pages that it had accepted.
     pub(super) dropped: bool,
 }
 
@@ -75,10 +76,7 @@ impl Engine {
     /// Opens the database of a folder; makes one where there is none.
     pub(super) fn open(store: &Path, options: &Options) -> Result<Self, StoreError> {
         let (db, tree) = directory::engine(store, options)?;
-        let file = File::open(store.join("db")).map_err(|cause| StoreError::Io {
-            path: store.to_owned(),
-            cause,
-        })?;
+        let file = File::open(store.join("db")).map_err(StoreError::io(store))?;
         Ok(Self { tree, db, file })
     }
 
@@ -90,8 +88,15 @@ impl Engine {
         Ok(Self { tree, db, file })
     }
 
-    /// Writes a batch; returns when it is durable.
-    pub(super) fn write(&self, batch: sled::Batch, sync: &FileSync) -> Result<(), Failed> {
+    /// Writes records in one step; returns when they are durable.
+    pub(super) fn write(&self, writes: &Writes, sync: &FileSync) -> Result<(), Failed> {
+        let mut batch = sled::Batch::default();
+        for (key, value) in writes {
+            match value {
+                Some(value) => batch.insert(key.as_slice(), value),
+                None => batch.remove(key.as_slice()),
+            }
+        }
         guarded(|| self.tree.apply_batch(batch))
             .and_then(|()| guarded(|| self.db.flush()))
             .map_err(|error| error.to_string())?;

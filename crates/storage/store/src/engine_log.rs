@@ -10,8 +10,8 @@
 //! blob:    crc32: u32 | kind: u8 | body       (a file of its own; the message has its name)
 //! ```
 //!
-//! Numbers are little-endian. A message whose checksum does not fit is skipped, and the next one that is whole is
-//! looked for byte by byte. Nothing is written.
+//! Numbers are little-endian. A message whose checksum does not fit is skipped, and the next
+//! whole one is searched byte by byte. Nothing is written.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -36,7 +36,7 @@ pub(super) mod kind {
     pub(crate) const BLOB_LINK_TAG: u8 = 11;
 }
 
-/// Where the body of a message is.
+/// The location of the body of a message.
 #[derive(Debug, Clone, Copy)]
 enum Body {
     Inline { offset: u64, length: usize },
@@ -48,7 +48,7 @@ enum Body {
 struct Message {
     kind: u8,
     page: u64,
-    /// Its place in the log.
+    /// Its position in the log.
     at: u64,
     body: Body,
 }
@@ -61,12 +61,12 @@ pub(super) struct EnginePage {
 }
 
 impl EnginePage {
-    /// Place in the log of the page as a whole.
+    /// Returns the position in the log of the page as a whole.
     pub(super) fn written(&self) -> u64 {
         self.base.at
     }
 
-    /// Place in the log of the last change.
+    /// Returns the position in the log of the last change.
     pub(super) fn changed(&self) -> u64 {
         self.links.last().map_or(self.base.at, |link| link.at)
     }
@@ -78,19 +78,19 @@ pub(super) struct Leaf {
     pub(super) low: Vec<u8>,
     /// Empty: up to the last key.
     pub(super) high: Vec<u8>,
-    /// How many bytes of `low` its keys lack at their beginning.
+    /// The number of leading bytes of `low` that its keys leave out.
     pub(super) prefix: usize,
     /// Keys without the prefix, and values.
     pub(super) records: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// What is whole of a log.
+/// The whole messages of a log.
 #[derive(Debug)]
 pub(super) struct Log {
     db: File,
     blobs: PathBuf,
     pages: HashMap<u64, EnginePage>,
-    /// Places before the end of the log at which something is no message.
+    /// Number of ranges before the end of the log that are no message.
     pub(super) gaps: u64,
     /// Files of values that are missing or damaged.
     pub(super) lost_blobs: u64,
@@ -117,7 +117,7 @@ impl Log {
         let mut segments = Vec::new();
         let mut buffer = Vec::new();
         for offset in (0..length).step_by(SEGMENT_BYTES) {
-            log.load(offset, length, &mut buffer)?;
+            load(&log.db, offset, length, &mut buffer)?;
             if let Some(number) = segment_number(&buffer) {
                 segments.push((number, offset));
             }
@@ -125,18 +125,12 @@ impl Log {
         segments.sort_unstable();
         let last = segments.last().copied();
         for (number, offset) in segments {
-            log.load(offset, length, &mut buffer)?;
+            load(&log.db, offset, length, &mut buffer)?;
             let is_last = last == Some((number, offset));
             log.read_segment(number, offset, &buffer, is_last);
             progress(offset);
         }
         Ok(log)
-    }
-
-    fn load(&self, offset: u64, length: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
-        let size = (length - offset).min(SEGMENT_BYTES as u64);
-        buffer.resize(usize::try_from(size).unwrap_or(SEGMENT_BYTES), 0);
-        self.db.read_exact_at(buffer, offset)
     }
 
     fn read_segment(&mut self, number: u64, offset: u64, segment: &[u8], last: bool) {
@@ -169,7 +163,8 @@ impl Log {
             }
             at = end;
         }
-        // What is too short for a message stays empty, and so does the end of the log.
+        // sled leaves a rest that is too short for a message empty, and so is the end of the
+        // log.
         self.gaps += u64::from(!last && skipped > MAX_HEADER_BYTES);
     }
 
@@ -251,7 +246,7 @@ impl Log {
                 }
                 continue;
             }
-            // What happens to a page as a whole shows in the pages that follow.
+            // Splits and merges need no handling: the pages that follow hold their result.
             let mut rest = body.as_slice();
             if take_byte(&mut rest) == Some(1)
                 && let Some(key) = take_bytes(&mut rest)
@@ -274,6 +269,13 @@ impl Log {
     }
 }
 
+/// Reads the segment at an offset of a file of this length.
+pub(super) fn load(db: &File, offset: u64, length: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let size = (length - offset).min(SEGMENT_BYTES as u64);
+    buffer.resize(usize::try_from(size).unwrap_or(SEGMENT_BYTES), 0);
+    db.read_exact_at(buffer, offset)
+}
+
 /// The body of a message that is in a file of its own.
 pub(super) fn blob(folder: &Path, name: i64) -> io::Result<Vec<u8>> {
     let bytes = fs::read(folder.join(name.to_string()))?;
@@ -285,16 +287,16 @@ pub(super) fn blob(folder: &Path, name: i64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What a segment says of itself.
+/// The header of a segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Header {
     /// Its number in the log.
     pub(super) number: u64,
-    /// Up to this place the log was written when the segment was begun.
+    /// The position up to which the log was written when the segment was begun.
     pub(super) stable: u64,
 }
 
-/// The header of a segment, where it is whole.
+/// Reads the header of a segment, where it is whole.
 pub(super) fn header(segment: &[u8]) -> Option<Header> {
     let header = segment.get(..SEGMENT_HEADER_BYTES)?;
     let (checksum, rest) = header.split_first_chunk::<4>()?;
@@ -321,13 +323,13 @@ pub(super) fn segment_number(segment: &[u8]) -> Option<u64> {
 }
 
 /// The first message from a place on that is whole, of whatever segment.
-pub(super) fn first_whole(segment: &[u8], from: usize) -> Option<FoundRecord> {
+pub(super) fn first_whole(segment: &[u8], from: usize) -> Option<WholeMessage> {
     (from..segment.len()).find_map(|at| message(segment, at, None))
 }
 
 /// A message that is whole.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FoundRecord {
+pub(super) struct WholeMessage {
     pub(super) kind: u8,
     pub(super) segment: u64,
     page: u64,
@@ -339,8 +341,9 @@ pub(super) struct FoundRecord {
 
 /// The message at a place of a segment, where there is a whole one.
 ///
-/// Where the number of the segment is known, others are not looked at closely.
-pub(super) fn message(segment: &[u8], at: usize, expected: Option<u64>) -> Option<FoundRecord> {
+/// Where the number of the segment is known, a message of another one is rejected without its
+/// checksum.
+pub(super) fn message(segment: &[u8], at: usize, expected: Option<u64>) -> Option<WholeMessage> {
     let kind = *segment.get(at + 4)?;
     if kind == 0 || kind > kind::BLOB_LINK_TAG {
         return None;
@@ -361,7 +364,7 @@ pub(super) fn message(segment: &[u8], at: usize, expected: Option<u64>) -> Optio
     checksum.update(body);
     checksum.update(bytes.get(4..header)?);
     let stated = u32::from_le_bytes(*bytes.first_chunk()?);
-    (checksum.finalize() ^ u32::MAX == stated).then_some(FoundRecord {
+    (checksum.finalize() ^ u32::MAX == stated).then_some(WholeMessage {
         kind,
         segment: number,
         page,
@@ -412,7 +415,7 @@ pub(super) fn set(mut change: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         .flatten()
 }
 
-/// A leaf that has the place of a key.
+/// Parses a leaf whose range has a key.
 pub(super) fn leaf_around(key: &[u8], mut bytes: &[u8]) -> Option<Leaf> {
     let whole = bytes;
     let (_prefix, low, high) = bounds(&mut bytes)?;
@@ -421,7 +424,7 @@ pub(super) fn leaf_around(key: &[u8], mut bytes: &[u8]) -> Option<Leaf> {
         .flatten()
 }
 
-/// How much keys share, and between which two they are.
+/// Reads the length of the shared prefix, and the bounds of the keys.
 fn bounds(bytes: &mut &[u8]) -> Option<(usize, Vec<u8>, Vec<u8>)> {
     let (_next, _merging_child, _merging) =
         (take_number(bytes)?, take_number(bytes)?, take_byte(bytes)?);

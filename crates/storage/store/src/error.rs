@@ -1,14 +1,14 @@
-//! What can go wrong with a data directory.
+//! Errors of a data directory.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Revision;
+use super::{Revision, record};
 
 /// A data directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it open.
+    /// The directory is open in another process.
     #[error(
         "the data directory `{}` is in use by {}; wait until it is done or stop it, or reach a server with `--server URL`",
         path.display(), process_words(*process)
@@ -37,17 +37,17 @@ pub enum OpenError {
     NotOurs {
         /// The directory.
         path: PathBuf,
-        /// What was found there.
+        /// The unexpected entry.
         reason: String,
     },
-    /// Something that filled it was ended before it was done.
+    /// A restore, salvage or compaction was cut short.
     #[error("the data directory `{}` is not whole: {what}; {next}", path.display())]
     CutShort {
         /// The directory.
         path: PathBuf,
-        /// What was found.
+        /// The finding.
         what: String,
-        /// What to do.
+        /// The next step.
         next: String,
     },
     /// A file of it is damaged.
@@ -58,7 +58,7 @@ pub enum OpenError {
     Damaged {
         /// The directory.
         path: PathBuf,
-        /// What was found.
+        /// The finding.
         cause: String,
     },
     /// The system refused.
@@ -66,7 +66,7 @@ pub enum OpenError {
     Io {
         /// The directory or file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         cause: io::Error,
     },
 }
@@ -90,7 +90,7 @@ impl OpenError {
 /// A read failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// It is kept in memory: there is nothing to back up or to compact.
+    /// The store is in memory: there is nothing to back up or to compact.
     #[error("the store is in memory and has no data directory")]
     InMemory,
     /// A record is not what was written.
@@ -98,7 +98,7 @@ pub enum StoreError {
     Damaged {
         /// Its key, printable.
         key: String,
-        /// What is wrong with it.
+        /// The mistake in it.
         reason: String,
     },
     /// A later version wrote the record.
@@ -111,29 +111,29 @@ pub enum StoreError {
         /// The newest format known here.
         known: u8,
     },
-    /// The engine cannot be read.
+    /// The engine fails to read.
     #[error("the store cannot be read: {0}")]
     Engine(String),
     /// The database is opened again after a write failed.
     #[error("the store is opened again after a failed write; try again in a moment")]
     Reopening,
-    /// More was overwritten during a backup than is kept for it.
+    /// More was overwritten during a backup than it may hold in memory.
     #[error(
         "more than {max} bytes were overwritten while the backup was taken; try again when less is written"
     )]
     Outrun {
-        /// Bytes that are kept.
+        /// The maximum bytes.
         max: usize,
     },
-    /// More was written during a compaction than it could bring over.
+    /// More was written during a compaction than it could copy.
     #[error(
         "so much was written meanwhile that the compaction did not come to its end; all is as it was"
     )]
     Busy,
-    /// Another compaction is at work.
+    /// A compaction is in progress.
     #[error("the data directory is already being compacted")]
     Compacting,
-    /// Whoever asked for it, or the server, had it stopped.
+    /// The caller or the server stopped it.
     #[error("the work was stopped without effect")]
     Stopped,
     /// A compaction took effect, but a power cut may still bring the old store back.
@@ -144,7 +144,7 @@ pub enum StoreError {
     NotDurable {
         /// The directory that cannot be synced.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         cause: io::Error,
     },
     /// A file cannot be read or written.
@@ -152,7 +152,7 @@ pub enum StoreError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         cause: io::Error,
     },
     /// The directory cannot be opened, or restored into.
@@ -163,9 +163,26 @@ pub enum StoreError {
     NotABackup {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake in it.
         reason: String,
     },
+}
+
+impl StoreError {
+    pub(super) fn damaged(key: &[u8], reason: impl std::fmt::Display) -> Self {
+        Self::Damaged {
+            key: record::printable(key),
+            reason: reason.to_string(),
+        }
+    }
+
+    pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |cause| Self::Io {
+            path: path.clone(),
+            cause,
+        }
+    }
 }
 
 impl From<OpenError> for StoreError {
@@ -220,7 +237,7 @@ pub enum CommitError {
     /// An earlier write failed. Nothing of this one was tried.
     #[error("the store accepts no writes for now: {0}")]
     ReadOnly(String),
-    /// The write is durable, but what follows the log in this process does not know of it.
+    /// The write is durable, but a follower of the log in this process does not know of it.
     #[error("the write is durable, but not all reads show it: {0}")]
     Unfollowed(String),
     /// A record cannot be read to check a precondition.

@@ -1,4 +1,4 @@
-//! What a store that failed means to its caller.
+//! The failures that callers get for errors of the store.
 
 use model::{Code, Failure};
 

@@ -1,12 +1,13 @@
-//! What a compaction must know of writes that go on beside it: the keys that they changed,
-//! and the contents that they take for stored.
+//! The facts that a compaction needs about concurrent writes: the keys that they changed, and
+//! the contents that they assume to be stored.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::locked;
 use model::Digest;
 
-/// What it costs to keep a key, beside its bytes.
+/// The memory of a key in addition to its bytes.
 const KEY_OVERHEAD_BYTES: usize = 64;
 
 /// Keys that were written.
@@ -14,7 +15,7 @@ const KEY_OVERHEAD_BYTES: usize = 64;
 pub(super) struct ChangedKeys {
     keys: BTreeSet<Vec<u8>>,
     bytes: usize,
-    /// Bytes that are kept.
+    /// The maximum bytes.
     max: usize,
     full: bool,
 }
@@ -33,20 +34,20 @@ impl ChangedKeys {
         if self.full {
             return;
         }
-        for key in keys
-            .filter(|key| !self.keys.contains(*key))
-            .collect::<Vec<_>>()
-        {
-            self.bytes += key.len() + KEY_OVERHEAD_BYTES;
-            self.keys.insert(key.clone());
+        for key in keys {
+            if !self.keys.contains(key) {
+                self.bytes += key.len() + KEY_OVERHEAD_BYTES;
+                self.keys.insert(key.clone());
+            }
         }
         if self.bytes > self.max {
+            // The compaction fails when it asks for them; until then they need not take memory.
             self.full = true;
             self.keys.clear();
         }
     }
 
-    /// They are known, and no more than that.
+    /// Returns whether all are known, and at most `max`.
     pub(super) fn fit(&self, max: usize) -> bool {
         !self.full && self.keys.len() <= max
     }
@@ -57,38 +58,38 @@ impl ChangedKeys {
     }
 }
 
-/// Contents that writes on their way take for stored.
+/// Contents that writes in progress assume to be stored.
 ///
-/// A publish packs only what the store has not. Between its look at the store and its
-/// write a compaction could drop a content that nothing used until then: so it says first
-/// what it is about to use.
+/// A publish packs only contents that the store lacks. Between its check and its write a
+/// compaction could drop a content that nothing used until then: so it announces first what it
+/// is about to use.
 #[derive(Debug, Default)]
 pub(super) struct Pins {
-    /// Held while the stores are exchanged. Giving back does not wait for it, since that
-    /// happens on threads that must not block.
+    /// Held while the stores are exchanged. Unpinning does not wait for it, since that happens
+    /// on threads that must not block.
     gate: Mutex<()>,
     known: Mutex<PinnedDigests>,
 }
 
 #[derive(Debug, Default)]
 struct PinnedDigests {
-    /// How many writes have each.
+    /// The number of writes that pin each.
     held: HashMap<Digest, usize>,
-    /// All that were held since a compaction has begun, and that it was not told of.
+    /// All that were pinned since a compaction began, and that it has not fetched yet.
     seen: Option<HashSet<Digest>>,
 }
 
 impl Pins {
     fn known(&self) -> MutexGuard<'_, PinnedDigests> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.known)
     }
 
-    /// Nobody pins anything until the answer is dropped.
+    /// Blocks pinning until the answer is dropped.
     pub(super) fn close(&self) -> MutexGuard<'_, ()> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.gate)
     }
 
-    /// What was held since this was asked last.
+    /// Returns what was pinned since the last call.
     pub(super) fn seen(&self) -> HashSet<Digest> {
         let mut known = self.known();
         known.seen.replace(HashSet::new()).unwrap_or_default()
@@ -120,7 +121,7 @@ impl Pins {
     }
 }
 
-/// Contents that a compaction keeps while this is there.
+/// Contents that a compaction must copy while this exists.
 #[derive(Debug)]
 pub struct Pinned {
     pins: Arc<Pins>,

@@ -1,4 +1,5 @@
-//! Changes to the chain that only who can write to the files can make, for tests of what shows.
+//! Changes to the chain that only an attacker with access to the files can make, for tests of
+//! their detection.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ pub struct Forgery {
 }
 
 impl Forgery {
-    /// Of the chain as it is.
+    /// Reads the chain as it is.
     ///
     /// # Panics
     /// It cannot be read.
@@ -30,7 +31,7 @@ impl Forgery {
         }
     }
 
-    /// Removes a record. As of each of these: whether that changes anything.
+    /// Removes a record. Like each of these, it returns whether that changes anything.
     pub fn remove(&mut self, number: u64) -> bool {
         self.batch.write(key(number), None);
         true
@@ -48,7 +49,7 @@ impl Forgery {
         changes
     }
 
-    /// Has two records change places.
+    /// Swaps two records.
     pub fn swap(&mut self, a: u64, b: u64) -> bool {
         let (Some((_, old)), Some((_, new))) = (self.links.get(&a), self.links.get(&b)) else {
             return false;
@@ -70,7 +71,7 @@ impl Forgery {
         true
     }
 
-    /// What makes the changes.
+    /// Returns the batch that makes the changes.
     #[must_use]
     pub fn batch(self) -> Batch {
         self.batch

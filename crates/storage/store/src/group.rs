@@ -11,32 +11,14 @@ use super::view::Before;
 use super::{CommitError, Expect, LogPosition, Revision, StoreError, chunks, log, record};
 use model::Event;
 
-/// What a group writes, and what its records were.
-#[derive(Debug, Default)]
-pub(super) struct Changes {
-    writes: Writes,
-}
-
-impl Changes {
-    /// Puts a record.
-    pub(super) fn insert(&mut self, key: impl Into<Vec<u8>>, value: Vec<u8>) {
-        self.writes.insert(key.into(), Some(value.into()));
-    }
-
-    /// Removes a record.
-    pub(super) fn remove(&mut self, key: impl Into<Vec<u8>>) {
-        self.writes.insert(key.into(), None);
-    }
-}
-
 /// A group that is ready to be written.
 pub(super) struct Finished {
     pub(super) writes: Writes,
-    /// What those records were before.
+    /// Those records before the group.
     pub(super) before: Before,
     pub(super) position: LogPosition,
     pub(super) revision: Revision,
-    /// What happened, in order.
+    /// The events, in order.
     pub(super) events: Vec<(Revision, Event)>,
 }
 
@@ -44,8 +26,8 @@ pub(super) struct Finished {
 pub(super) struct Group<'a> {
     records: &'a dyn Records,
     revision: Revision,
-    changes: Changes,
-    /// The records of all keys that it has looked at.
+    writes: Writes,
+    /// The records of all keys that it has read.
     before: Before,
     /// Events that it appends.
     events: Vec<(Revision, Event)>,
@@ -56,7 +38,7 @@ impl<'a> Group<'a> {
         Self {
             records,
             revision,
-            changes: Changes::default(),
+            writes: Writes::new(),
             before: Before::new(),
             events: Vec::new(),
         }
@@ -89,6 +71,7 @@ impl<'a> Group<'a> {
                 });
             }
             let old = self.current(&key)?;
+            // Chunks of the old value go with it: nothing else would ever remove them.
             let old = old.map_or(Vec::new(), |old| chunks::keys(&key, &old));
             writes.push((key, value, old));
         }
@@ -98,46 +81,47 @@ impl<'a> Group<'a> {
             _ => Some(self.chain_end()?),
         };
         // One for each batch, not for each group: it is what later writes expect to find, and
-        // the place of the event in the log.
+        // the position of the event in the log.
         self.revision += 1;
         let revision = self.revision;
         for (key, payload, old_chunks) in writes {
             for chunk in old_chunks {
-                self.changes.remove(chunk);
+                self.writes.insert(chunk, None);
             }
             match payload {
                 Some(payload) => {
                     for (key, value) in chunks::records(&key, revision, &payload) {
-                        self.changes.insert(key, value);
+                        self.writes.insert(key, Some(value.into()));
                     }
                 }
-                None => self.changes.remove(key),
+                None => {
+                    self.writes.insert(key, None);
+                }
             }
         }
         if let Some(event) = batch.event.take() {
             let key = log::event_key(revision);
             #[expect(clippy::expect_used, reason = "an event has text keys and no floats")]
             let payload = serde_json::to_vec(&event).expect("an event is JSON");
-            let value = record::seal(&key, revision, &payload);
-            self.changes.insert(key, value);
+            self.put(key, &payload);
             self.events.push((revision, event));
         }
         if let Some(mut end) = end {
             for body in batch.bodies.drain(..) {
                 end = end.next(&body);
-                self.put(chain::link_key(end), &end.payload(&body));
+                self.put(chain::key(end.number), &end.payload(&body));
             }
-            self.put(chain::end_key(), &chain::end_payload(end));
+            self.put(chain::end_key(), &end.to_bytes());
         }
         Ok(revision)
     }
 
     fn put(&mut self, key: Vec<u8>, payload: &[u8]) {
         let value = record::seal(&key, self.revision, payload);
-        self.changes.insert(key, value);
+        self.writes.insert(key, Some(value.into()));
     }
 
-    /// Where this group has left the end of the chain so far.
+    /// Returns the end of the chain, as this group leaves it so far.
     fn chain_end(&mut self) -> Result<ChainMark, StoreError> {
         let key = chain::end_key();
         match self.current(&key)? {
@@ -146,9 +130,9 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The last record of the chain that there is, as this group leaves it so far.
+    /// Returns the last record of the chain, as this group leaves it so far.
     fn last_link(&self) -> Result<ChainMark, StoreError> {
-        let appended = self.changes.writes.range(chain::link_keys());
+        let appended = self.writes.range(chain::link_keys());
         let mut appended = appended.filter_map(|(key, value)| Some((key, value.as_ref()?)));
         match appended.next_back() {
             Some((key, value)) => chain::link_mark(key, value),
@@ -156,34 +140,33 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// A record as this group leaves it so far.
+    /// Returns a record as this group leaves it so far.
     fn current(&mut self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
-        if let Some(written) = self.changes.writes.get(key) {
+        if let Some(written) = self.writes.get(key) {
             return Ok(written.clone());
         }
         Ok(read(self.records, &mut self.before, key)?.clone())
     }
 
-    /// Adds the group's own records: the revision, and what the log forgets.
+    /// Adds the group's own records: the revision, and the removal of the oldest events.
     pub(super) fn finish(
         mut self,
         mut position: LogPosition,
         keep: u64,
     ) -> Result<Finished, StoreError> {
-        let (key, revision) = (log::revision_key(), self.revision);
-        let value = record::seal(key, revision, &revision.to_be_bytes());
-        self.changes.insert(key, value);
+        let revision = self.revision;
+        self.put(log::revision_key().to_vec(), &revision.to_be_bytes());
         if let Some((end, _)) = self.events.last() {
             let added = (*end, self.events.len() as u64);
-            position = log::append(self.records, &mut self.changes, position, added, keep)?;
+            position = log::append(self.records, &mut self.writes, position, added, keep)?;
         }
         let mut before = Before::new();
-        for key in self.changes.writes.keys() {
+        for key in self.writes.keys() {
             let was = read(self.records, &mut self.before, key)?.clone();
             before.insert(key.clone(), was);
         }
         Ok(Finished {
-            writes: self.changes.writes,
+            writes: self.writes,
             before,
             position,
             revision,
@@ -192,7 +175,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// A record as it was before the group.
+/// Reads a record as it was before the group.
 fn read<'b>(
     records: &dyn Records,
     before: &'b mut Before,

@@ -1,13 +1,13 @@
-//! sled panics on damaged files, and says what is wrong in its own words. Here both
-//! become errors of ours; its words go to the log, at debug.
+//! sled panics on damaged files, and describes damage in its own words. Here both become errors
+//! of ours; its words go to the log, at debug.
 
 use std::io;
 
 use super::StoreError;
 use model::caught;
 
-/// What the system says where it refuses, as sled's panics hand it on; the files are
-/// as they were.
+/// Errors of a system that refuses, in the words that sled's panics pass on; the files are as
+/// they were.
 const REFUSALS: [&str; 5] = [
     "Permission denied",
     "No space left",
@@ -16,10 +16,10 @@ const REFUSALS: [&str; 5] = [
     "Too many open files",
 ];
 
-/// Why a call into sled failed.
+/// The cause of a failed call into sled.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Another handle, or another process, has the files open.
+    /// The files are open in another handle, or another process.
     Locked,
     /// The system refused.
     System(String),
@@ -41,7 +41,7 @@ pub(super) fn guarded<T>(call: impl FnOnce() -> sled::Result<T>) -> Result<T, St
     attempt(call).map_err(StoreError::from)
 }
 
-/// The same, with what kind of failure it was.
+/// The same, with the kind of failure.
 pub(super) fn attempt<T>(call: impl FnOnce() -> sled::Result<T>) -> Result<T, Cause> {
     match caught(call) {
         Ok(Ok(value)) => Ok(value),

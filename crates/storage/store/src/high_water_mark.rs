@@ -1,4 +1,4 @@
-//! The last acknowledged write, noted beside the database.
+//! The last acknowledged write, noted next to the database.
 //!
 //! sled takes a database file that was cut short, or replaced by an older copy,
 //! for one that was killed early: it opens without what is missing, and without
@@ -24,7 +24,7 @@ use super::{OpenError, Revision, private};
 /// Notes between two syncs: one group in so many waits for the disk once more.
 const NOTES_A_SYNC: Revision = 256;
 
-/// What a directory must reach up to.
+/// The write that a directory must reach.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Last {
     pub(super) revision: Revision,
@@ -36,11 +36,13 @@ fn path(directory: &Path) -> PathBuf {
 }
 
 fn line(revision: Revision, log_id: &str) -> String {
+    // 20 digits hold any revision: the line is overwritten in place, so its length must not
+    // change.
     let facts = format!("{revision:020} {log_id}");
     format!("{facts} {:08x}\n", crc32fast::hash(facts.as_bytes()))
 }
 
-/// What the file says; none where there is none, or none that can be believed.
+/// Reads the file; none where there is none, or its checksum does not fit.
 pub(super) fn read(directory: &Path) -> Option<Last> {
     let text = fs::read_to_string(path(directory)).ok()?;
     let (revision, rest) = text.split_once(' ')?;
@@ -52,8 +54,8 @@ pub(super) fn read(directory: &Path) -> Option<Last> {
     (line(last.revision, &last.log_id) == text).then_some(last)
 }
 
-/// The same, before anything of the directory is changed. Where the file is there and
-/// cannot be read, it could not be written either.
+/// The same, before anything in the directory is changed. Where the file exists and cannot be
+/// read, it could not be written either.
 pub(super) fn acknowledged(directory: &Path) -> Result<Option<Revision>, OpenError> {
     let path = path(directory);
     match File::open(&path).and_then(|file| file.metadata()) {

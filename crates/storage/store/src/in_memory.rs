@@ -1,18 +1,18 @@
-//! Records in the memory of this process: for tests, and for whatever needs no disk.
+//! Records in the memory of this process: for tests, and for uses without a disk.
 //!
 //! Each commit is a group of its own; all of it happens in the caller's thread.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use sled::IVec;
 use tokio::sync::watch;
 
-use super::backend::{Backend, BoxFuture, Followers, Order, Page, Records, Writes};
+use super::backend::{Backend, BoxFuture, Order, Page, Records, Status, Writes};
 use super::group::{Finished, Group};
-use super::{Batch, CommitError, LogPosition, Mode, Options, Revision, StoreError};
+use super::{Batch, CommitError, LogPosition, Mode, Options, Revision, StoreError, locked};
 
 #[derive(Debug, Default)]
 struct Map(RwLock<BTreeMap<Vec<u8>, IVec>>);
@@ -47,7 +47,7 @@ impl Records for Map {
     }
 }
 
-/// What writers have in turn.
+/// The state that writers lock.
 #[derive(Debug)]
 struct Writer {
     revision: Revision,
@@ -60,10 +60,9 @@ struct Writer {
 pub(super) struct InMemory {
     records: Map,
     writer: Mutex<Writer>,
-    position: watch::Receiver<LogPosition>,
-    mode: watch::Sender<Mode>,
-    log_id: String,
-    followers: Followers,
+    status: Status,
+    // Never used: without it the receivers of the mode would report that the store is gone.
+    _mode: watch::Sender<Mode>,
     keep_events: u64,
     max_bytes: usize,
 }
@@ -71,6 +70,7 @@ pub(super) struct InMemory {
 impl InMemory {
     pub(super) fn new(options: &Options) -> Self {
         let (sender, position) = watch::channel(LogPosition::default());
+        let (mode_sender, mode) = watch::channel(Mode::ReadWrite);
         Self {
             records: Map::default(),
             writer: Mutex::new(Writer {
@@ -78,10 +78,13 @@ impl InMemory {
                 position: sender,
                 closed: false,
             }),
-            position,
-            mode: watch::Sender::new(Mode::ReadWrite),
-            log_id: uuid::Uuid::new_v4().simple().to_string(),
-            followers: Followers::default(),
+            status: Status {
+                position,
+                mode,
+                log_id: uuid::Uuid::new_v4().simple().to_string(),
+                followers: Arc::default(),
+            },
+            _mode: mode_sender,
             keep_events: options.keep_events,
             max_bytes: options.limits.waiting_bytes,
         }
@@ -89,7 +92,7 @@ impl InMemory {
 
     fn write(&self, mut batch: Batch) -> Result<Revision, CommitError> {
         batch.check_size(self.max_bytes)?;
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = locked(&self.writer);
         if writer.closed {
             return Err(CommitError::Closed);
         }
@@ -110,7 +113,8 @@ impl InMemory {
         });
         self.records.write(writes);
         writer.revision = revision;
-        let followed = self.followers.notify(&self.records, &events);
+        // Under the lock of writers, so that followers get groups in their order.
+        let followed = self.status.followers.notify(&self.records, &events);
         writer.position.send_replace(position);
         followed.map_err(CommitError::Unfollowed)?;
         Ok(revision)
@@ -127,24 +131,11 @@ impl Backend for InMemory {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.closed = true;
+        locked(&self.writer).closed = true;
         Box::pin(std::future::ready(()))
     }
 
-    fn position(&self) -> watch::Receiver<LogPosition> {
-        self.position.clone()
-    }
-
-    fn mode(&self) -> watch::Receiver<Mode> {
-        self.mode.subscribe()
-    }
-
-    fn log_id(&self) -> &str {
-        &self.log_id
-    }
-
-    fn followers(&self) -> &Followers {
-        &self.followers
+    fn status(&self) -> &Status {
+        &self.status
     }
 }

@@ -1,14 +1,13 @@
-//! Looking at sled's log before sled does.
+//! Checks sled's log before sled reads it.
 //!
-//! Where sled meets something that is no message, it takes it for the end of the log, or
-//! of the segment: it overwrites what lies behind, or passes over it, without a word.
-//! That is right for writes that nobody was told of, and for no other. So the log is
-//! read here first, from where sled begins to read, up to the last write that was
-//! acknowledged: up to there it has to be whole. Nothing is written, and no more is read
-//! than sled reads.
+//! Where sled meets something that is no message, it takes it for the end of the log, or of the
+//! segment: it silently overwrites or skips what comes after. That is right for writes that were
+//! never acknowledged, and for no other. So the log is read here first, from where sled begins
+//! to read, up to the last write that was acknowledged: up to there it has to be whole. Nothing
+//! is written, and no more is read than sled reads.
 //!
-//! What is not seen: that a segment is gone with its header, where the log has been
-//! written far beyond it. It may as well have been used again.
+//! Not detected: the loss of a segment with its header, where the log has been written far
+//! beyond it. It may as well have been reused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -17,35 +16,35 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::directory::SEGMENT_BYTES;
-use super::engine_log::{self, FoundRecord, Header, MAX_HEADER_BYTES, SEGMENT_HEADER_BYTES, kind};
+use super::engine_log::{self, Header, MAX_HEADER_BYTES, SEGMENT_HEADER_BYTES, WholeMessage, kind};
 use super::{Revision, leftovers, log, record};
 
 const SEGMENT_LENGTH: u64 = SEGMENT_BYTES as u64;
 
-/// How far the log is whole.
+/// The extent to which the log is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LogState {
-    /// Up to the last acknowledged write, as far as sled reads it.
+    /// It is whole up to the last acknowledged write, as far as sled reads it.
     Whole,
-    /// Only up to this write. None: no write is found before what is damaged.
+    /// It is whole only up to this write. None: no write is found before the damage.
     Cut(Option<Revision>),
 }
 
-/// Looks at the log from the newest snapshot on. Where that does not fit the log, sled
-/// reads all of it, and so it is looked at from its beginning.
+/// Checks the log from the newest snapshot on. Where that does not fit the log, sled reads all
+/// of it, and so it is checked from its beginning.
 pub(super) fn inspect(store: &Path, acknowledged: Option<Revision>) -> io::Result<LogState> {
     let snapshot = leftovers::newest_snapshot(store)?;
     let seen = LogWalk::open(store, snapshot, snapshot, acknowledged)?.run()?;
     if seen == LogState::Whole || snapshot == 0 {
         return Ok(seen);
     }
-    look_at_all(store, acknowledged)
+    inspect_all(store, acknowledged)
 }
 
-/// Looks at the log from its beginning: so sled reads it without a snapshot.
-pub(super) fn look_at_all(store: &Path, acknowledged: Option<Revision>) -> io::Result<LogState> {
+/// Checks the log from its beginning, as sled reads it without a snapshot.
+pub(super) fn inspect_all(store: &Path, acknowledged: Option<Revision>) -> io::Result<LogState> {
     let goal = match acknowledged {
-        // A power cut may take what the snapshot knew and nobody was told of.
+        // A power cut may take what the snapshot covers and was never acknowledged.
         Some(_) => 0,
         None => leftovers::newest_snapshot(store)?,
     };
@@ -57,18 +56,18 @@ struct LogWalk {
     db: File,
     length: u64,
     blobs: PathBuf,
-    /// Where the segments are, by their number.
+    /// The offsets of the segments, by their number.
     segments: BTreeMap<u64, u64>,
-    /// Those that sled does not read again.
+    /// The offsets of those that sled does not read again.
     before: BTreeMap<u64, u64>,
     /// Segments that have messages, and no header that says so.
     headless: BTreeSet<u64>,
-    /// From this segment on none may be missing: up to here all was written when the last
-    /// ones were begun, so those before may have been used again since.
+    /// The segment from which on none may be missing: up to here all was written when the last
+    /// ones were begun, so those before may have been reused since.
     tail: u64,
     /// The segment to begin with.
     first: u64,
-    /// The place in the log that has to be reached.
+    /// The position in the log that has to be reached.
     goal: u64,
     /// The write that has to be reached.
     acknowledged: Option<Revision>,
@@ -79,13 +78,13 @@ struct LogWalk {
     batch: u64,
 }
 
-/// How a segment ends.
+/// The end of a segment.
 enum End {
     /// All that had to be reached was.
     Reached,
     /// The next one follows.
     Next,
-    /// What comes is no message.
+    /// The rest is no message.
     Cut,
 }
 
@@ -152,9 +151,7 @@ impl LogWalk {
     }
 
     fn load(&self, offset: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
-        let size = (self.length - offset).min(SEGMENT_LENGTH);
-        buffer.resize(usize::try_from(size).unwrap_or(SEGMENT_BYTES), 0);
-        self.db.read_exact_at(buffer, offset)
+        engine_log::load(&self.db, offset, self.length, buffer)
     }
 
     fn run(mut self) -> io::Result<LogState> {
@@ -174,13 +171,13 @@ impl LogWalk {
             }
         }
         if self.begun.is_none() && end >= self.goal && self.first > 0 {
-            // The last write lies before the snapshot, or behind what cannot be read.
+            // The last write is before the snapshot, or after something that cannot be read.
             let is_last = self.segments.range(next..).nth(1).is_none() && self.headless.is_empty();
             let behind = usize::try_from(end % SEGMENT_LENGTH).unwrap_or(SEGMENT_BYTES);
             if is_last && buffer.iter().skip(behind).all(|byte| *byte == 0) {
                 return Ok(LogState::Whole);
             }
-            self.look_before(&mut buffer)?;
+            self.search_before(&mut buffer)?;
         }
         Ok(if self.is_reached(end) {
             LogState::Whole
@@ -189,12 +186,12 @@ impl LogWalk {
         })
     }
 
-    /// Looks for the last write before the snapshot.
-    fn look_before(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
+    /// Searches the last write before the snapshot.
+    fn search_before(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
         for (number, offset) in std::mem::take(&mut self.before).into_iter().rev() {
             self.load(offset, buffer)?;
             let mut end = 0;
-            // What was damaged there shows when it is read.
+            // Damage there is found when its record is read.
             let _end = self.segment(number, buffer, &mut end)?;
             if self.revision.is_some() {
                 break;
@@ -212,7 +209,8 @@ impl LogWalk {
                 let is_reused = number < self.tail
                     && engine_log::first_whole(segment, at)
                         .is_some_and(|found| found.segment > number);
-                // It was free, and its end is overwritten before its beginning.
+                // It was free and is being reused, and its end was overwritten before its
+                // beginning.
                 return Ok(if is_reused { End::Next } else { End::Cut });
             };
             let body = at + found.header;
@@ -235,8 +233,8 @@ impl LogWalk {
         Ok(End::Next)
     }
 
-    /// Takes note of a message. False: it has a body elsewhere that is damaged.
-    fn take(&mut self, found: FoundRecord, body: &[u8]) -> io::Result<bool> {
+    /// Takes note of a message. False: its body is in a file that is damaged.
+    fn take(&mut self, found: WholeMessage, body: &[u8]) -> io::Result<bool> {
         let file;
         let body = match found.kind {
             kind::BATCH_TAG => {
@@ -275,7 +273,7 @@ impl LogWalk {
         Ok(true)
     }
 
-    /// Nothing that was acknowledged lies behind this place.
+    /// Returns whether all that was acknowledged is before this position.
     fn is_reached(&self, end: u64) -> bool {
         end >= self.goal
             && self

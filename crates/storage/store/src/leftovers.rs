@@ -1,9 +1,9 @@
-//! What sled's files need before sled opens them.
+//! Prepares sled's files before sled opens them.
 //!
 //! * `snap.N.generating`: sled writes it at each start after an unclean end, and
 //!   takes one that a kill left behind for the newest snapshot. It is removed.
-//! * `snap.N`: a shortcut to the state of the log. The directory opens whole without
-//!   one, so one that is damaged is set aside.
+//! * `snap.N`: a shortcut to the state of the log. The directory opens whole without one, so a
+//!   damaged one is moved to `aside`.
 //! * `conf`: three constants, which sled never syncs. It is written, and synced, before
 //!   sled looks for it, also where it is damaged.
 
@@ -36,7 +36,7 @@ pub(super) fn prepare(store: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets all snapshots aside, where there are any: sled reads the whole log then.
+/// Moves all snapshots to `aside`, where there are any: sled reads the whole log then.
 pub(super) fn set_snapshots_aside(store: &Path) -> io::Result<bool> {
     let snapshots = snapshots(store)?;
     for snapshot in &snapshots {
@@ -45,7 +45,7 @@ pub(super) fn set_snapshots_aside(store: &Path) -> io::Result<bool> {
     Ok(!snapshots.is_empty())
 }
 
-/// The place in the log of the newest snapshot that is whole; 0 where there is none.
+/// Returns the position in the log of the newest whole snapshot; 0 where there is none.
 pub(super) fn newest_snapshot(store: &Path) -> io::Result<u64> {
     let whole = snapshots(store)?.into_iter().filter(|path| is_whole(path));
     let place = |path: PathBuf| {
@@ -95,7 +95,7 @@ fn set_aside(store: &Path, file: &Path) -> io::Result<()> {
     private::sync_dir(store)
 }
 
-/// What sled writes to `conf`.
+/// Returns the bytes that sled writes to `conf`.
 fn conf() -> Vec<u8> {
     let text = format!("segment_size: {SEGMENT_BYTES}\nuse_compression: false\nversion: 0.34\n");
     let mut bytes = text.into_bytes();

@@ -10,10 +10,10 @@
 //! * Every record carries a format version, a checksum over its key and value,
 //!   and the revision of the commit that wrote it. A damaged record is an error
 //!   that says so, never an answer.
-//! * Contents are kept once per digest, compressed, in chunks that keep sled's
-//!   nodes below the size at which it writes files that it never frees.
-//! * An event of a commit is in the same atomic batch as its effect; its place in
-//!   the log is the commit's revision.
+//! * Contents are stored once per digest, compressed, in chunks so small that sled's nodes stay
+//!   below the size at which it writes files that it never frees.
+//! * An event of a commit is in the same atomic batch as its effect; its position in the log is
+//!   the commit's revision.
 //! * **What is not durable is not read**: sled shows a batch before it is flushed,
 //!   so readers see the before-images of what the group in flight changes (`view`).
 //!   No read waits for a write.
@@ -82,7 +82,7 @@ mod view;
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -121,28 +121,28 @@ use on_disk::OnDisk;
 /// Number of a commit. Grows by one with each.
 pub type Revision = u64;
 
-/// How to open a store.
+/// Options of a store.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Bytes of pages that sled keeps in memory.
+    /// Bytes of pages that sled caches in memory.
     pub cache_bytes: u64,
     /// Events that the log keeps, give or take those of a group; older ones are
     /// forgotten. Commits without an event do not count.
     pub keep_events: u64,
     /// Commits are refused while the disk has fewer bytes free.
     pub reserve_bytes: u64,
-    /// Bounds of what waits for the committer.
+    /// Bounds of the committer's queue.
     pub limits: Limits,
-    /// How a group is made to survive a power cut.
+    /// The sync that makes a group survive a power cut.
     pub sync: FileSync,
-    /// Bytes of overwritten records that are kept for a backup at most; it fails beyond.
+    /// Maximum bytes of overwritten records in memory for a backup, which fails beyond.
     pub backup_bytes: usize,
-    /// Bytes of keys that are kept for a compaction at once, each with what it costs to
-    /// keep; it fails beyond.
+    /// Maximum bytes of changed keys in memory for a compaction, with the overhead of each; it
+    /// fails beyond.
     pub compaction_bytes: usize,
-    /// How long another process that has the directory open is waited for.
+    /// The time to wait for another process that has the directory open.
     pub lock_timeout: Duration,
-    /// After a write error, how long reads wait for the database to be opened again.
+    /// The time that reads wait, after a write error, for the database to be opened again.
     pub reopen_patience: Duration,
 }
 
@@ -165,19 +165,18 @@ impl Default for Options {
 /// Whether a store takes writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
-    /// It does.
+    /// It takes writes.
     ReadWrite,
-    /// It does not, since a write failed. It tries to, by itself.
+    /// It takes no writes since one failed. It recovers by itself.
     ReadOnly {
-        /// What failed.
+        /// The failure.
         reason: String,
     },
 }
 
 /// An open store. Cheap to clone; the last clone closes it.
 ///
-/// What it keeps its records in is a backend: a data directory, or the memory of this
-/// process.
+/// Its backend holds the records: a data directory, or the memory of this process.
 #[derive(Debug, Clone)]
 pub struct Store {
     backend: Arc<dyn Backend>,
@@ -216,7 +215,7 @@ impl Store {
         Reader(self.backend.records())
     }
 
-    /// The record of a key.
+    /// Reads the record of a key.
     ///
     /// # Errors
     /// As [`Reader::get`].
@@ -228,7 +227,7 @@ impl Store {
         self.reader().get(table, key)
     }
 
-    /// The record of a key, unless it is the one that was read before: see [`Reader::newer`].
+    /// Reads the record of a key, unless the caller has it already: see [`Reader::newer`].
     ///
     /// # Errors
     /// As [`Reader::get`].
@@ -264,7 +263,7 @@ impl Store {
         self.reader().before(table, prefix, below, limit)
     }
 
-    /// The content of a digest: see [`Reader::content`].
+    /// Reads the content of a digest: see [`Reader::content`].
     ///
     /// # Errors
     /// As there.
@@ -272,7 +271,7 @@ impl Store {
         self.reader().content(digest)
     }
 
-    /// The content of a digest is stored.
+    /// Returns whether the content of a digest is stored.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -280,13 +279,13 @@ impl Store {
         self.reader().has_content(digest)
     }
 
-    /// Keeps contents, as long as the answer is there, from a compaction that finds them
-    /// unused: for a write that uses them. Before it looks whether they are stored.
+    /// Protects contents, until the answer is dropped, from a compaction that finds them unused:
+    /// for a write that uses them. To be called before [`Store::has_content`].
     ///
     /// Blocks for the moment in which a compaction exchanges the stores.
     #[must_use]
     pub fn pin(&self, digests: impl IntoIterator<Item = Digest>) -> Pinned {
-        // Nothing compacts what is in memory.
+        // A store in memory is never compacted.
         let pins = self
             .on_disk
             .as_ref()
@@ -294,15 +293,16 @@ impl Store {
         pins.unwrap_or_default().pin(digests.into_iter().collect())
     }
 
-    /// Writes a batch; returns when it is durable, visible to every reader, and known to
-    /// all who follow the log.
+    /// Writes a batch; returns when it is durable, visible to every reader, and known to all
+    /// followers of the log.
     ///
-    /// A caller that goes away meanwhile changes nothing: the batch is still
-    /// written whole, or not at all.
+    /// Dropping the future changes nothing: the batch is still written whole, or not at all.
     ///
     /// # Errors
     /// A precondition does not hold, or the disk refuses.
     pub async fn commit(&self, mut batch: Batch) -> Result<Revision, CommitError> {
+        // Taken before the write: a second batch of the same call that is written meanwhile
+        // carries no second copy of the record.
         let attached = attached::attached().filter(|attached| {
             let body = attached.take(batch.event.as_ref());
             body.map(|body| batch.append(body)).is_some()
@@ -334,7 +334,7 @@ impl Store {
         chain::links(self.backend.records(), from, below, Order::Descending)
     }
 
-    /// Before the oldest record of the chain that is kept.
+    /// Returns the mark before the oldest stored record of the chain.
     ///
     /// # Errors
     /// The record is damaged, or the store cannot be read.
@@ -342,7 +342,7 @@ impl Store {
         chain::start(self.backend.records())
     }
 
-    /// The last record of the chain, as it was written down with it. None: it was not.
+    /// Returns the end of the chain, as it was stored with its last record. None: it was not.
     ///
     /// # Errors
     /// As [`Store::chain_start`].
@@ -350,25 +350,25 @@ impl Store {
         chain::stored_end(self.backend.records())
     }
 
-    /// Has a function called with the events of each group of commits from now on, in the
-    /// order of the log, whoever wrote them. It is called once they are durable and before
+    /// Calls a function with the events of each group of commits from now on, in the order of
+    /// the log, whichever writer they are from. It is called once they are durable and before
     /// their writers are answered, while nothing else is written: it must be quick. Where it
-    /// fails, the writers are told so, and it has to make up for that the next time.
+    /// fails, the writers get an error, and it has to catch up the next time.
     pub fn follow(
         &self,
         follower: impl Fn(Reader<'_>, &[(Revision, Event)]) -> Result<(), StoreError> + Send + 'static,
     ) {
-        self.backend.followers().add(Box::new(follower));
+        self.backend.status().followers.add(Box::new(follower));
     }
 
-    /// Waits until all that was handed to the committer is written, and stops it.
-    /// Commits after this are refused.
+    /// Waits until the committer has written its queue, and stops it. Commits after this are
+    /// refused.
     pub async fn close(&self) {
         self.backend.close().await;
     }
 
-    /// Up to `limit` events after a place in the log, in order. None: the log no longer
-    /// reaches back to that place.
+    /// Returns up to `limit` events after a position in the log, in order. None: the log no
+    /// longer reaches back to it.
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
@@ -377,8 +377,8 @@ impl Store {
         sequence: u64,
         limit: usize,
     ) -> Result<Option<Vec<(u64, Event)>>, StoreError> {
-        let position = self.backend.position();
-        // Events beyond the end are not known to whoever waits for one yet.
+        let position = &self.backend.status().position;
+        // Events beyond the end were not announced to watchers yet.
         let end = position.borrow().end;
         let mut events = log::after(self.backend.records(), sequence, limit)?;
         // After the read: the start moves before a reader can miss what was forgotten.
@@ -389,26 +389,26 @@ impl Store {
         Ok(Some(events))
     }
 
-    /// Where the log begins and ends; changes with every event.
+    /// Returns the start and the end of the log; changes with every event.
     #[must_use]
     pub fn position(&self) -> watch::Receiver<LogPosition> {
-        self.backend.position()
+        self.backend.status().position.clone()
     }
 
-    /// Whether the store takes writes; changes when a write fails, and when the store
+    /// Returns whether the store takes writes; changes when a write fails, and when the store
     /// takes writes again.
     #[must_use]
     pub fn mode(&self) -> watch::Receiver<Mode> {
-        self.backend.mode()
+        self.backend.status().mode.clone()
     }
 
     /// Identity of the log. A token of another log says nothing here.
     #[must_use]
     pub fn log_id(&self) -> &str {
-        self.backend.log_id()
+        &self.backend.status().log_id
     }
 
-    /// Reads every record and content, and says what was found.
+    /// Reads every record and content, and reports what it found.
     pub fn verify(&self, progress: impl FnMut(u64)) -> Verified {
         backup::verify(self.backend.records(), progress)
     }
@@ -416,9 +416,8 @@ impl Store {
     /// Writes every record to a file that [`restore`] and any later version read: those
     /// of the revision at which it begins, while writes go on.
     ///
-    /// A file that is there is overwritten only if `replace` says so. `progress` is told how
-    /// many records were written; its error ends the work. The reserve of the disk stays
-    /// free.
+    /// A file that is there is overwritten only if `replace` says so. `progress` gets the number
+    /// of records written; its error ends the work. The reserve of the disk stays free.
     ///
     /// # Errors
     /// A record is damaged, the file is there, or it cannot be written. Nothing is left of it
@@ -432,7 +431,7 @@ impl Store {
         self.on_disk()?.backup(to, replace, progress)
     }
 
-    /// The same to a file that has no name, and goes with whoever has it open.
+    /// The same to a file without a name, which goes when its handle is dropped.
     ///
     /// # Errors
     /// As [`Store::backup`].
@@ -442,4 +441,10 @@ impl Store {
     ) -> Result<(File, Backup), StoreError> {
         self.on_disk()?.backup_unnamed(progress)
     }
+}
+
+/// Locks a mutex, also where a thread has panicked with it: otherwise that one panic would
+/// become one of every later caller.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

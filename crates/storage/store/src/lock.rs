@@ -1,15 +1,14 @@
 //! The lock of a data directory.
 //!
-//! Whoever opens a directory, compacts it or restores into it locks `DATA/lock`
-//! first and holds it to the end. The file lies in DATA and not in `DATA/store`:
-//! compaction exchanges `store` for another folder, so a lock in there would go
-//! away with the old folder while a second process locks the file of the new one.
-//! DATA itself is never renamed and the file stays where it is, so every process
-//! locks the same inode. The system gives the lock back when a process ends, however
-//! it ends.
+//! A process that opens a directory, compacts it or restores into it locks `DATA/lock` first and
+//! holds it to the end. The file lies in DATA and not in `DATA/store`: compaction exchanges
+//! `store` for another folder, so a lock in there would go away with the old folder while a
+//! second process locks the file of the new one. DATA itself is never renamed and the file stays
+//! where it is, so every process locks the same inode. The system gives the lock back when a
+//! process ends, however it ends.
 //!
-//! Whoever has the lock writes its process into the file, for those who have to wait. It is
-//! there to be told, and decides nothing: what stands in a file that nobody has locked is old.
+//! The holder of the lock writes its process id into the file, for the messages of those that
+//! wait. It decides nothing: the id in an unlocked file is stale.
 //!
 //! sled's own lock on `store/db` keeps out earlier versions, which know no other.
 
@@ -19,11 +18,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
+use super::directory::at;
 use super::{OpenError, private};
 
 pub(super) const NAME: &str = "lock";
 
-/// How long a directory in use is waited for.
+/// The time to wait for a directory in use.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -39,17 +39,15 @@ impl Lock {
     /// Waits for another process until a timeout.
     pub(super) fn take(directory: &Path, timeout: Duration) -> Result<Self, OpenError> {
         let path = directory.join(NAME);
-        let io = |cause| OpenError::Io {
-            path: path.clone(),
-            cause,
-        };
+        let io = at(&path);
         let mut waited = Duration::ZERO;
         loop {
-            private::create_dir(directory).map_err(io)?;
-            let file = private::writable().open(&path).map_err(io)?;
+            private::create_dir(directory).map_err(&io)?;
+            // Not truncated: until it is locked, the text in it is that of another process.
+            let file = private::writable().open(&path).map_err(&io)?;
             match file.try_lock() {
-                Ok(()) if names(&path, &file).map_err(io)? => {
-                    sign(&file);
+                Ok(()) if is_at(&path, &file).map_err(&io)? => {
+                    write_holder(&file);
                     return Ok(Self { _file: file });
                 }
                 // A restore that failed has removed it: lock the next one.
@@ -59,7 +57,7 @@ impl Lock {
             if waited >= timeout {
                 return Err(OpenError::InUse {
                     path: directory.to_owned(),
-                    process: signed(&path),
+                    process: read_holder(&path),
                 });
             }
             std::thread::sleep(POLL_INTERVAL);
@@ -68,47 +66,48 @@ impl Lock {
     }
 }
 
-/// Writes who has the lock. Where that cannot be written, nobody is told.
-fn sign(file: &File) {
+/// Writes the holder of the lock. Where that fails, messages do not name it.
+fn write_holder(file: &File) {
     let text = format!("{}\n", std::process::id());
     let _unsigned = file
         .set_len(0)
         .and_then(|()| (&*file).write_all(text.as_bytes()));
 }
 
-/// Who wrote that it has the lock.
-fn signed(path: &Path) -> Option<u32> {
+/// Reads the holder of the lock.
+fn read_holder(path: &Path) -> Option<u32> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Who has a data directory open.
+/// The holder of a data directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
-    /// Nobody.
+    /// The directory is not open.
     None,
-    /// A process, which nothing more is known of where it did not write its number.
+    /// A process; none: it did not write its id.
     Process(Option<u32>),
 }
 
-/// Who has a data directory open. Nobody has one that is not there.
+/// Finds the holder of a data directory. One that does not exist has none.
 ///
 /// # Errors
-/// The lock cannot be looked at.
+/// The lock cannot be read.
 pub fn holder(directory: &Path) -> io::Result<Holder> {
     let path = directory.join(NAME);
     let file = match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Holder::None),
         file => file?,
     };
+    // Shared: two processes that ask at once must not take each other for the holder.
     match file.try_lock_shared() {
         Ok(()) => Ok(Holder::None),
-        Err(TryLockError::WouldBlock) => Ok(Holder::Process(signed(&path))),
+        Err(TryLockError::WouldBlock) => Ok(Holder::Process(read_holder(&path))),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
-/// The path still names the file.
-fn names(path: &Path, file: &File) -> io::Result<bool> {
+/// Returns whether the path still leads to the file.
+fn is_at(path: &Path, file: &File) -> io::Result<bool> {
     let (locked, there) = (file.metadata()?, fs::metadata(path));
     match there {
         Ok(there) => Ok((locked.dev(), locked.ino()) == (there.dev(), there.ino())),
@@ -145,7 +144,7 @@ mod tests {
         let folder = tempfile::TempDir::new().expect("a folder");
         let path = folder.path().join("lock");
         let file = File::create(&path).expect("a file");
-        let is_named = || names(&path, &file).expect("an answer");
+        let is_named = || is_at(&path, &file).expect("an answer");
         assert!(is_named());
         fs::remove_file(&path).expect("removed");
         assert!(!is_named());

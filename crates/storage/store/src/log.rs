@@ -1,22 +1,21 @@
 //! The event log: what happened, in order, by the revision of its commit.
 //!
-//! It keeps so many events. Commits without an event take a revision, and no room in
+//! It holds a fixed number of events. Commits without an event take a revision, but no entry in
 //! the log.
 
-use super::backend::{Order, Records, walk, with_prefix};
-use super::group::Changes;
+use super::backend::{Order, Records, Writes, walk, with_prefix};
 use super::{Key as _, Limits, Revision, StoreError, TableId, guarded, record};
 use model::Event;
 
-/// Where the log begins and ends.
+/// The start and the end of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogPosition {
-    /// Sequence before the oldest event that is kept: whoever has seen up to
-    /// here, or more, has missed nothing that is gone.
+    /// Sequence before the oldest stored event: a reader that has seen up to here, or more, has
+    /// missed nothing that is gone.
     pub start: u64,
-    /// Sequence of the newest event, or of `start` where none is kept.
+    /// Sequence of the newest event, or of `start` where there is none.
     pub end: u64,
-    /// Events that are kept.
+    /// The number of stored events.
     pub events: u64,
 }
 
@@ -44,7 +43,7 @@ fn sequence_of(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(key.get(1..9)?.try_into().ok()?))
 }
 
-/// The keys under which the directory's own facts are kept.
+/// Returns the key of the revision of the last commit.
 pub(super) fn revision_key() -> &'static [u8] {
     REVISION
 }
@@ -75,10 +74,8 @@ fn number(tree: &sled::Tree, key: &[u8]) -> Result<Option<u64>, StoreError> {
         return Ok(None);
     };
     let (_, payload) = record::open(key, &value)?;
-    let bytes = payload.try_into().map_err(|_| StoreError::Damaged {
-        key: record::printable(key),
-        reason: "it is not a number".to_owned(),
-    })?;
+    let bytes = payload.try_into();
+    let bytes = bytes.map_err(|_| StoreError::damaged(key, "it is not a number"))?;
     Ok(Some(u64::from_be_bytes(bytes)))
 }
 
@@ -97,7 +94,7 @@ pub(super) fn id(tree: &sled::Tree) -> Result<Option<String>, StoreError> {
     ))
 }
 
-/// Reads where the log stands; gives a new directory the identity of its log.
+/// Reads the position of the log; gives a new directory the identity of its log.
 pub(super) fn open(tree: &sled::Tree) -> Result<OpenedLog, StoreError> {
     let log_id = if let Some(id) = id(tree)? {
         id
@@ -116,6 +113,7 @@ pub(super) fn open(tree: &sled::Tree) -> Result<OpenedLog, StoreError> {
         .transpose()?
         .flatten();
     let position = match stored {
+        // Only where both ends agree: then no other version wrote in between.
         Some(stored) if (stored.start, stored.end) == (start, end) => stored,
         // A version that did not count has written here.
         _ => LogPosition {
@@ -140,8 +138,8 @@ fn count(tree: &sled::Tree) -> Result<u64, StoreError> {
     Ok(count)
 }
 
-/// Gives the log of a directory that nobody has open a new identity: what happens from
-/// here on is not what happened to the directory that it was copied from.
+/// Gives the log of a directory that is not open a new identity: its history from here on is not
+/// that of the directory that it was copied from.
 pub(super) fn renew(tree: &sled::Tree) -> Result<String, StoreError> {
     let id = uuid::Uuid::new_v4().simple().to_string();
     guarded(|| tree.insert(LOG_ID, record::seal(LOG_ID, 0, id.as_bytes())))?;
@@ -158,11 +156,11 @@ pub(super) fn begin_anew(tree: &sled::Tree, revision: Revision) -> Result<(), St
     renew(tree).map(|_| ())
 }
 
-/// Adds the log's own records to a group that appends `added` events, the last of them
-/// at `end`: what it forgets, and where it stands then.
+/// Adds the log's own records to a group that appends `added` events, the last of them at `end`:
+/// the removal of the oldest, and the new position.
 pub(super) fn append(
     records: &dyn Records,
-    changes: &mut Changes,
+    writes: &mut Writes,
     mut position: LogPosition,
     (end, added): (u64, u64),
     keep: u64,
@@ -171,7 +169,7 @@ pub(super) fn append(
     position.events += added;
     let surplus = usize::try_from(position.events.saturating_sub(keep)).unwrap_or(usize::MAX);
     for (sequence, key) in oldest(records, surplus.min(MAX_TRIMMED_EVENTS))? {
-        changes.remove(key.to_vec());
+        writes.insert(key.to_vec(), None);
         position.start = position.start.max(sequence);
         position.events -= 1;
     }
@@ -179,12 +177,12 @@ pub(super) fn append(
         (LOG_START, position.start.to_be_bytes().to_vec()),
         (LOG_POSITION, position.to_bytes()),
     ] {
-        changes.insert(key, record::seal(key, end, &value));
+        writes.insert(key.to_vec(), Some(record::seal(key, end, &value).into()));
     }
     Ok(position)
 }
 
-/// Events after a place, as readers see them.
+/// Reads the events after a position, as readers see them.
 pub(super) fn after(
     records: &dyn Records,
     sequence: u64,
@@ -196,19 +194,16 @@ pub(super) fn after(
     for entry in walk(records, from..to, Order::Ascending).take(limit) {
         let (key, value) = entry?;
         let (_, payload) = record::open(&key, &value)?;
-        let damaged = |reason: String| StoreError::Damaged {
-            key: record::printable(&key),
-            reason,
-        };
-        let sequence =
-            sequence_of(&key).ok_or_else(|| damaged("its key is cut short".to_owned()))?;
-        let event = serde_json::from_slice(payload).map_err(|error| damaged(error.to_string()))?;
+        let sequence = sequence_of(&key);
+        let sequence = sequence.ok_or_else(|| StoreError::damaged(&key, "its key is cut short"))?;
+        let event =
+            serde_json::from_slice(payload).map_err(|error| StoreError::damaged(&key, error))?;
         events.push((sequence, event));
     }
     Ok(events)
 }
 
-/// The oldest events, up to `limit`: what to forget next.
+/// Returns the oldest events, up to `limit`: the next to be removed.
 fn oldest(records: &dyn Records, limit: usize) -> Result<Vec<(u64, sled::IVec)>, StoreError> {
     let events = with_prefix(vec![TableId::Events.byte()]);
     let page = records.page(&events, Order::Ascending, limit)?;

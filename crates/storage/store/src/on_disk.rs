@@ -7,29 +7,26 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::backend::{Backend, BoxFuture, Followers, Records};
+use super::backend::{Backend, BoxFuture, Followers, Records, Status};
 use super::engine::Engine;
 use super::follow::Pins;
 use super::view::View;
 use super::{
-    Backup, Batch, CommitError, LogPosition, Mode, OpenError, Options, Revision, StoreError,
-    backup, bounded, committer, directory, high_water_mark, lock, log,
+    Backup, Batch, CommitError, Mode, OpenError, Options, Revision, StoreError, backup, bounded,
+    committer, directory, high_water_mark, lock, log,
 };
 
 /// An open data directory.
 #[derive(Debug)]
 pub(super) struct OnDisk {
-    // First, so that the thread ends before the database is closed.
+    // Fields are dropped in this order: the thread ends before the database is closed.
     pub(super) committer: committer::Handle,
     pub(super) view: Arc<View>,
-    log_id: String,
-    position: watch::Receiver<LogPosition>,
-    pub(super) mode: watch::Receiver<Mode>,
+    pub(super) status: Status,
     pub(super) directory: PathBuf,
     pub(super) options: Options,
     pub(super) pins: Arc<Pins>,
-    followers: Arc<Followers>,
-    // Last, so that nobody opens the directory before the database is closed.
+    // Last, so that no other process opens the directory before the database is closed.
     _lock: lock::Lock,
 }
 
@@ -66,20 +63,19 @@ impl OnDisk {
             options: options.clone(),
             followers: Arc::clone(&followers),
         })
-        .map_err(|cause| OpenError::Io {
-            path: directory.to_owned(),
-            cause,
-        })?;
+        .map_err(directory::at(directory))?;
         Ok(Self {
             committer,
             view,
-            log_id: opened.log_id,
-            position,
-            mode,
+            status: Status {
+                position,
+                mode,
+                log_id: opened.log_id,
+                followers,
+            },
             directory: directory.to_owned(),
             options: options.clone(),
             pins: Arc::default(),
-            followers,
             _lock: lock,
         })
     }
@@ -90,7 +86,7 @@ impl OnDisk {
         replace: bool,
         mut progress: impl FnMut(u64) -> Result<(), StoreError>,
     ) -> Result<Backup, StoreError> {
-        // What lies on another disk takes nothing from writes.
+        // A file on another disk takes nothing from writes.
         let disk = |path: &Path| std::fs::metadata(path).ok().map(|found| found.dev());
         let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
         let shared = disk(parent.unwrap_or(Path::new("."))) == disk(&self.directory);
@@ -121,11 +117,8 @@ impl OnDisk {
 
     /// Refuses to take the last of the disk for a file.
     fn check_reserve(&self, file: &Path) -> Result<(), StoreError> {
-        let checked = directory::check_reserve(&self.directory, self.options.reserve_bytes);
-        checked.map_err(|cause| StoreError::Io {
-            path: file.to_owned(),
-            cause,
-        })
+        directory::check_reserve(&self.directory, self.options.reserve_bytes)
+            .map_err(StoreError::io(file))
     }
 }
 
@@ -142,19 +135,7 @@ impl Backend for OnDisk {
         Box::pin(self.committer.close())
     }
 
-    fn position(&self) -> watch::Receiver<LogPosition> {
-        self.position.clone()
-    }
-
-    fn mode(&self) -> watch::Receiver<Mode> {
-        self.mode.clone()
-    }
-
-    fn log_id(&self) -> &str {
-        &self.log_id
-    }
-
-    fn followers(&self) -> &Followers {
-        &self.followers
+    fn status(&self) -> &Status {
+        &self.status
     }
 }

@@ -43,12 +43,13 @@ impl Packer {
 }
 
 impl Packed {
-    /// What was packed.
+    /// Unpacks the value.
     ///
     /// # Errors
     /// It is damaged.
     pub fn unpack<T: DeserializeOwned>(&self) -> std::io::Result<T> {
         let packed = STANDARD.decode(&self.0).map_err(std::io::Error::other)?;
+        // The bound holds against a damaged record that would unpack to much more.
         let text = zstd::bulk::decompress(&packed, MAX_BYTES)?;
         Ok(serde_json::from_slice(&text)?)
     }

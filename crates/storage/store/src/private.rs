@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// What group and others may do.
+/// The permissions of group and others.
 const OTHERS_MASK: u32 = 0o077;
 
 /// Makes a folder (0700), and those above it as the umask says.
@@ -32,14 +32,14 @@ pub(super) fn writable() -> OpenOptions {
     options
 }
 
-/// Makes files that this process creates from now on readable by their owner alone.
-/// For servers, which write nothing but their own data.
+/// Makes files that this process creates from now on readable by their owner alone. For servers,
+/// which write only their own data.
 pub fn keep_files_private() {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(OTHERS_MASK));
 }
 
-/// Gives this process a session of its own, without a terminal: what ends the session of
-/// whoever started it does not end it.
+/// Gives this process a session of its own, without a terminal, so that it survives the end of
+/// its parent's session.
 ///
 /// # Errors
 /// It leads a group of processes already.
@@ -47,19 +47,20 @@ pub fn begin_session() -> io::Result<()> {
     Ok(rustix::process::setsid().map(drop)?)
 }
 
-/// Whether somebody still reads what this process writes to a pipe. True also for a file or a
-/// terminal, which have no reader that could leave.
+/// Returns whether a pipe that this process writes to still has a reader. True also for a file
+/// or a terminal, which have no reader that could leave.
 #[must_use]
 pub fn has_reader(pipe: impl AsFd) -> bool {
+    // No flags: errors and hang-ups are reported without being asked for.
     let mut polled = [PollFd::new(&pipe, PollFlags::empty())];
     let gone = PollFlags::ERR | PollFlags::HUP;
-    // What cannot be polled has not said that its reader left.
+    // A failed poll is no evidence that the reader left.
     poll(&mut polled, Some(&Timespec::default())).is_err()
         || polled.iter().all(|pipe| !pipe.revents().intersects(gone))
 }
 
-/// Takes from group and others what they may do in a directory of ours, which earlier
-/// versions and copies leave readable.
+/// Removes the permissions of group and others in a directory of ours, which earlier versions
+/// and copies leave readable.
 ///
 /// A file that belongs to somebody else stays as it is.
 pub(super) fn tighten(directory: &Path) {
@@ -78,6 +79,7 @@ pub(super) fn tighten(directory: &Path) {
         }
         let tightened =
             fs::set_permissions(entry.path(), Permissions::from_mode(mode & !OTHERS_MASK));
+        // One line of the log for the directory, none for each file.
         if entry.depth() > 0 {
             continue;
         }

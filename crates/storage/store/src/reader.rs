@@ -1,4 +1,4 @@
-//! Reading records as what they are: local, synchronous, durable.
+//! Typed reads of records: local, synchronous, durable.
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -16,14 +16,14 @@ pub struct Stored<T> {
     pub value: T,
 }
 
-/// A record, beside one that was read before.
+/// A record, compared with one that was read before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Newer<T> {
-    /// There is none.
+    /// It is gone.
     Gone,
-    /// It is the one that was read before.
+    /// It is the same.
     Same,
-    /// It is another one.
+    /// It was written since.
     Other(Stored<T>),
 }
 
@@ -32,7 +32,7 @@ pub enum Newer<T> {
 pub struct Reader<'a>(pub(super) &'a dyn Records);
 
 impl<'a> Reader<'a> {
-    /// The record of a key.
+    /// Reads the record of a key.
     ///
     /// # Errors
     /// The record is damaged, or the store cannot be read.
@@ -48,8 +48,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The record of a key, unless it is the one that the commit `known` wrote: for who keeps what
-    /// was read, since to decode it again costs more than to look whether it is the same.
+    /// Reads the record of a key, unless the commit `known` wrote it: for caches, since to
+    /// decode it again costs more than to compare its revision.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         let Some(value) = self.0.get(&key)? else {
             return Ok(Newer::Gone);
         };
-        // Whether it is damaged is of no interest to who has it.
+        // Unchecked: a caller that has the value does not need these bytes to be whole.
         if known.is_some() && known == record::revision(&value) {
             return Ok(Newer::Same);
         }
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         Ok(read.map_or(Newer::Gone, Newer::Other))
     }
 
-    /// Records whose keys start with `prefix`, in the order of their keys.
+    /// Reads the records whose keys start with `prefix`, in the order of their keys.
     ///
     /// The key of each is handed over without the table and the prefix.
     /// Not a snapshot: a record written meanwhile may or may not be seen.
@@ -92,8 +92,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Records of a table below a key and above `prefix`, last first. For pages
-    /// of versions, newest first.
+    /// Reads the records of a table with a prefix below a key, last first. For pages of
+    /// versions, newest first.
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    /// The content of a digest, checked against it.
+    /// Reads the content of a digest, and checks it.
     ///
     /// Reads and unpacks up to 16 MiB: call it where blocking is allowed.
     ///
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
         blob::read(self.0, digest)
     }
 
-    /// The content of a digest is stored.
+    /// Returns whether the content of a digest is stored.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         blob::exists(self.0, digest)
     }
 
-    /// None: the record was removed since its value was read.
+    /// Decodes a record. None: it was removed since its value was read.
     fn open<K: Key + ?Sized, V: DeserializeOwned>(
         self,
         key: &[u8],

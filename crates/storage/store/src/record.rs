@@ -24,6 +24,7 @@ fn checksum(format: u8, key: &[u8], revision: &[u8], payload: &[u8]) -> [u8; 4] 
     if format > WHOLE_FORMAT {
         hash.update(&[format]);
     }
+    // Without the length, a byte could move from the key to the revision under the same sum.
     hash.update(&(key.len() as u64).to_be_bytes());
     hash.update(key);
     hash.update(revision);
@@ -36,12 +37,12 @@ pub(super) fn seal(key: &[u8], revision: Revision, payload: &[u8]) -> Vec<u8> {
     wrap(WHOLE_FORMAT, key, revision, payload)
 }
 
-/// Wraps what stands in for a payload in chunks.
+/// Wraps the number of chunks of a payload that is stored in chunks.
 pub(super) fn seal_chunked(key: &[u8], revision: Revision, payload: &[u8]) -> Vec<u8> {
     wrap(CHUNKED_FORMAT, key, revision, payload)
 }
 
-/// The payload of a record is in chunks.
+/// Returns whether the payload of a record is in chunks.
 pub(super) fn is_chunked(record: &[u8]) -> bool {
     record.first() == Some(&CHUNKED_FORMAT)
 }
@@ -56,7 +57,7 @@ fn wrap(format: u8, key: &[u8], revision: Revision, payload: &[u8]) -> Vec<u8> {
     record
 }
 
-/// The revision that a record says it is of, unchecked.
+/// Returns the revision in the header of a record, unchecked.
 pub(super) fn revision(record: &[u8]) -> Option<Revision> {
     let bytes = record.get(5..HEADER_BYTES)?.try_into().ok()?;
     Some(Revision::from_be_bytes(bytes))
@@ -64,10 +65,7 @@ pub(super) fn revision(record: &[u8]) -> Option<Revision> {
 
 /// Unwraps a record, and checks it.
 pub(super) fn open<'a>(key: &[u8], record: &'a [u8]) -> Result<(Revision, &'a [u8]), StoreError> {
-    let damaged = |reason: &str| StoreError::Damaged {
-        key: printable(key),
-        reason: reason.to_owned(),
-    };
+    let damaged = |reason| StoreError::damaged(key, reason);
     let format = match record.first() {
         None => return Err(damaged("it is empty")),
         Some(&format) if format > NEWEST_FORMAT => {
@@ -80,23 +78,18 @@ pub(super) fn open<'a>(key: &[u8], record: &'a [u8]) -> Result<(Revision, &'a [u
         Some(&0) => return Err(damaged("it has no format")),
         Some(&format) => format,
     };
-    let (Some(sum), Some(revision), Some(payload)) = (
-        record.get(1..5),
-        record.get(5..HEADER_BYTES),
-        record.get(HEADER_BYTES..),
-    ) else {
+    let sum = record.get(1..).and_then(<[u8]>::split_first_chunk::<4>);
+    let revision = sum.and_then(|(sum, rest)| Some((sum, rest.split_first_chunk::<8>()?)));
+    let Some((sum, (revision, payload))) = revision else {
         return Err(damaged("it is cut short"));
     };
-    if checksum(format, key, revision, payload) != sum {
+    if checksum(format, key, revision, payload) != *sum {
         return Err(damaged("its checksum does not fit"));
     }
-    let revision = revision
-        .iter()
-        .fold(0, |sum, &byte| (sum << 8) | u64::from(byte));
-    Ok((revision, payload))
+    Ok((Revision::from_be_bytes(*revision), payload))
 }
 
-/// A key for a message: the table and its readable part.
+/// Formats a key for a message: the table and its readable part.
 pub(super) fn printable(key: &[u8]) -> String {
     let table = TableId::of(key).map_or("unknown", TableId::name);
     let rest = key.get(1..).unwrap_or_default();

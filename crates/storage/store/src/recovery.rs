@@ -1,10 +1,9 @@
-//! The way back after a write failed.
+//! Recovery after a failed write.
 //!
-//! After a write error sled trusts itself no more: it refuses every write, and cannot
-//! read the pages that it could not write. So the database is closed and opened again,
-//! compared with what was acknowledged, and the failed group is taken back. That write
-//! shows as well whether the disk works again. No restart is needed, and until then the
-//! store is read-only.
+//! After a write error sled refuses every write, and cannot read the pages that it could not
+//! write. So the database is closed and opened again, compared with what was acknowledged, and
+//! the failed group is taken back. That write shows as well whether the disk works again. No
+//! restart is needed, and until then the store is read-only.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -13,21 +12,22 @@ use std::path::Path;
 
 use super::committer::Committer;
 use super::engine::{Engine, Failed};
+use super::view::Before;
 use super::{directory, log, private, record};
 
-/// Bytes that a snapshot of sled may have, which it writes when it is opened.
+/// Maximum bytes of a snapshot of sled, which it writes when it is opened.
 const MAX_SNAPSHOT_BYTES: usize = 64 * 1024;
-/// A group does not grow the file by more.
+/// Maximum growth of the file by a group.
 const MAX_GROWTH_BYTES: u64 = 16 * 1024 * 1024;
 const BLOCK_BYTES: usize = 1024 * 1024;
 
-/// How far the way back was gone.
+/// The progress of a recovery.
 #[derive(Debug)]
 pub(super) struct Recovery {
     /// The database was opened again, and has written nothing since.
     opened: bool,
-    /// The system may have dropped pages that it had taken: a later sync would succeed,
-    /// and a hole be left below what is acknowledged then. So every byte is written again.
+    /// The system may have dropped pages that it had accepted: a later sync would succeed, and
+    /// leave a hole below what is acknowledged then. So every byte is written again.
     dropped: bool,
 }
 
@@ -39,7 +39,7 @@ impl Recovery {
         }
     }
 
-    /// Tries to get the database to write again; says why not.
+    /// Tries to get the database to write again; returns the reason where it fails.
     pub(super) fn attempt(&mut self, committer: &Committer) -> Result<(), String> {
         let text = |error: io::Error| error.to_string();
         // sled writes a snapshot, and at the end of its file, when it is opened. Until the
@@ -47,8 +47,9 @@ impl Recovery {
         // would answer nothing.
         let file = directory::store_path(&committer.directory).join("db");
         let size = fs::metadata(&file).map_err(text)?.len();
-        // What failed may be a compaction that exchanged the folders: no write is
-        // acknowledged that a power cut could leave in one that has no name.
+        // The failure may be that of a compaction that exchanged the folders: no write may be
+        // acknowledged while a power cut could still leave it in a folder that has lost its
+        // name.
         private::sync_dir(&committer.directory).map_err(text)?;
         probe(&committer.directory, 0, MAX_SNAPSHOT_BYTES).map_err(text)?;
         probe(&committer.directory, size + MAX_GROWTH_BYTES, 1).map_err(text)?;
@@ -103,20 +104,15 @@ pub(super) fn compare(engine: &Engine, committer: &Committer) -> Result<(), Stri
     Ok(())
 }
 
-/// Puts the before-images of the failed group in their places: it is there as a whole,
-/// or not at all, and nobody has seen it.
+/// Restores the before-images of the failed group: it is there as a whole, or not at all, and no
+/// reader has seen it.
 fn take_back(committer: &Committer) -> Result<(), Failed> {
     let engine = committer.view.engine().map_err(|error| error.to_string())?;
-    let mut batch = sled::Batch::default();
-    for (key, value) in &*committer.view.in_flight() {
-        match value {
-            Some(value) => batch.insert(key.as_slice(), value),
-            None => batch.remove(key.as_slice()),
-        }
-    }
+    let mut before = Before::clone(&committer.view.in_flight());
     let (key, revision) = (log::revision_key(), committer.revision);
-    batch.insert(key, record::seal(key, revision, &revision.to_be_bytes()));
-    engine.write(batch, &committer.options.sync)?;
+    let last = record::seal(key, revision, &revision.to_be_bytes());
+    before.insert(key.to_vec(), Some(last.into()));
+    engine.write(&before, &committer.options.sync)?;
     committer.view.settle(revision);
     Ok(())
 }

@@ -1,10 +1,9 @@
-//! Saving what is whole of a damaged directory.
+//! Saves the undamaged records of a damaged directory.
 //!
-//! sled opens a log as a whole or not at all, and writes to it while it looks. So the log is
-//! read without it (`engine_log`), and nothing of the directory is changed. Every record
-//! has a checksum over its key, so a record that is saved is one that was written:
-//! what is wrong is left out. Where a record is found more than once, the one of the
-//! latest commit counts.
+//! sled opens a log as a whole or not at all, and writes to it on the way. So the log is read
+//! without it (`engine_log`), and nothing of the directory is changed. Every record has a
+//! checksum over its key, so a record that is saved is one that was written: what is wrong is
+//! left out. Where a record is found more than once, the one of the latest commit counts.
 //!
 //! The event log is not saved: it may have holes, and readers rely on it having none. The new
 //! directory has a new log, which begins at the last commit that was found.
@@ -25,20 +24,20 @@ use super::{
 };
 use model::Digest;
 
-/// What was saved of a directory, and what was not.
+/// The result of a salvage.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Salvaged {
     /// Records that were saved.
     pub records: u64,
     /// Records that were found, and are damaged.
     pub damaged: u64,
-    /// Places of the files at which something cannot be read.
+    /// Number of ranges of the files that cannot be read.
     pub gaps: u64,
     /// The last commit that was found.
     pub revision: Revision,
-    /// The last commit that was acknowledged, where the directory says so.
+    /// The last acknowledged commit, where the directory has it.
     pub acknowledged: Option<Revision>,
-    /// Contents that lack a part, and were left out.
+    /// Contents that lack a chunk, and were left out.
     pub contents_lost: u64,
 }
 
@@ -65,24 +64,21 @@ pub fn salvage(
     options: &Options,
     progress: impl FnMut(u64),
 ) -> Result<Saved, StoreError> {
-    // One that cannot be written to has nobody who writes to it.
+    // A directory that cannot be written to, such as a read-only mount, has no writer to wait
+    // for.
     let _lock = match Lock::take(from, lock::DEFAULT_TIMEOUT) {
         Err(OpenError::Io { .. }) => None,
         lock => Some(lock?),
     };
     let claim = claim::claim(to)?;
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |cause| StoreError::Io { path, cause }
-    };
     let log = directory::store_path(from);
-    let log = Log::read(&log, |_| ()).map_err(at(&log.join("db")))?;
-    // A data directory of its own, so that it can be opened by those who repair it.
+    let log = Log::read(&log, |_| ()).map_err(StoreError::io(&log.join("db")))?;
+    // A data directory of its own, so that the repair can open it.
     let unfinished = claim.store();
-    directory::clear(&unfinished).map_err(at(&unfinished))?;
+    directory::clear(&unfinished).map_err(StoreError::io(&unfinished))?;
     let store = directory::store_path(&unfinished);
     let salvaged = directory::build(&store, options, |tree| fill(&log, tree, from, progress))?;
-    directory::finish(&unfinished).map_err(at(&unfinished))?;
+    directory::finish(&unfinished).map_err(StoreError::io(&unfinished))?;
     Ok(Saved {
         claim,
         options: options.clone(),
@@ -99,8 +95,8 @@ impl Saved {
         Store::open(&self.claim.store(), &self.options)
     }
 
-    /// Makes it a data directory like any other, once the store that was opened of it is
-    /// closed. Says what was saved, and what was not.
+    /// Makes it a data directory like any other, once the store that was opened of it is closed.
+    /// Returns what was saved, and what was not.
     ///
     /// # Errors
     /// The system refuses.
@@ -109,7 +105,7 @@ impl Saved {
         let store = directory::store_path(&path);
         directory::end(&store, &self.options)?;
         let completed = self.claim.complete(&store);
-        completed.map_err(|cause| StoreError::Io { path, cause })?;
+        completed.map_err(StoreError::io(&path))?;
         Ok(self.salvaged)
     }
 }
@@ -129,7 +125,7 @@ fn fill(
     let mut chunked: HashSet<Vec<u8>> = HashSet::new();
     let mut filler = backup::Filler::new(tree);
     let mut covered = Covered::default();
-    // From the latest change back, and beside it the pages by when they were written.
+    // From the latest change back, merged with the pages by the time of their last full write.
     let mut by_change: Vec<&EnginePage> = log.pages().collect();
     by_change.sort_by_key(|page| std::cmp::Reverse(page.changed()));
     let mut by_writing = by_change.clone();
@@ -150,8 +146,8 @@ fn fill(
                 continue;
             };
             salvaged.revision = salvaged.revision.max(revision);
-            // A page that was written as a whole later, and has the key's range, knows
-            // better: it has the record as well, or the record was removed.
+            // A page that was written as a whole later, and has the key's range, is newer: it
+            // has the record as well, or the record was removed.
             let known = saved.get(&key).is_some_and(|known| *known >= revision);
             if known || covered.contains(&key) || is_of_the_log(&key) {
                 continue;
@@ -183,8 +179,8 @@ fn is_of_records(leaf: &Leaf) -> bool {
 
 /// The key and the revision of a record that is whole.
 ///
-/// Where a page was lost, later changes are found with an older state of it, whose keys
-/// may share more or fewer bytes: the checksum tells with which of them the key is right.
+/// Where a page was lost, later changes are found with an older state of it, whose keys may
+/// share more or fewer bytes: the checksum shows which of them is right.
 fn whole(leaf: &Leaf, end: &[u8], value: &[u8]) -> Option<(Vec<u8>, Revision)> {
     let lengths = std::iter::once(leaf.prefix).chain((0..=leaf.low.len()).rev());
     for length in lengths {
@@ -199,28 +195,25 @@ fn whole(leaf: &Leaf, end: &[u8], value: &[u8]) -> Option<(Vec<u8>, Revision)> {
     None
 }
 
-/// Events, and where their log stands.
+/// Returns whether a key is of an event, or of the position of the log.
 fn is_of_the_log(key: &[u8]) -> bool {
     matches!(TableId::of(key), Some(TableId::Events | TableId::Meta))
 }
 
-/// Removes contents that cannot be read whole. Gives how many.
+/// Removes contents that cannot be read whole. Returns their number.
 fn leave_out_broken_contents(
     tree: &sled::Tree,
     saved: &HashMap<Vec<u8>, Revision>,
 ) -> Result<u64, StoreError> {
-    let mut pieces: BTreeMap<[u8; 32], Vec<&[u8]>> = BTreeMap::new();
+    let mut pieces: BTreeMap<Digest, Vec<&[u8]>> = BTreeMap::new();
     for key in saved.keys() {
-        if TableId::of(key) == Some(TableId::Contents)
-            && let Some((digest, _)) = blob::parse_key(key)
-        {
+        if let Some((digest, _)) = blob::parse_key(key) {
             pieces.entry(digest).or_default().push(key);
         }
     }
     let mut broken = 0;
     for (digest, keys) in &pieces {
-        let digest = Digest::from(*digest);
-        let content = blob::read_by(|key| guarded(|| tree.get(key)), &digest);
+        let content = blob::read_by(|key| guarded(|| tree.get(key)), digest);
         if matches!(content, Ok(Some(_))) {
             continue;
         }
@@ -232,8 +225,8 @@ fn leave_out_broken_contents(
     Ok(broken)
 }
 
-/// Removes records that lack one of their chunks, and chunks that belong to none. Gives
-/// how many records.
+/// Removes records that lack one of their chunks, and chunks that belong to none. Returns the
+/// number of records.
 fn leave_out_broken_chunked(
     tree: &sled::Tree,
     saved: &HashMap<Vec<u8>, Revision>,
@@ -245,7 +238,7 @@ fn leave_out_broken_chunked(
         let Some(value) = guarded(|| tree.get(key))? else {
             continue;
         };
-        // One that was written anew may hold its payload itself.
+        // A later write of the record may hold its payload itself.
         let keys = chunks::keys(key, &value);
         let revision = saved.get(key);
         if keys.iter().all(|chunk| saved.get(chunk) == revision) {
@@ -302,7 +295,7 @@ impl Covered {
 }
 
 impl Salvaged {
-    /// All that was acknowledged was found whole.
+    /// Returns whether all that was acknowledged was found whole.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.damaged == 0

@@ -1,25 +1,25 @@
 //! The records of one revision, while writes go on.
 //!
-//! What was written since is told by its revision. What was overwritten or removed
-//! since is kept here, for as long as the reader has not come by its key. So much is kept at
-//! most; a backup that is slower than that fails and says so.
+//! Later records are recognized by their revision. Records that were overwritten or removed
+//! since are held here until the reader has passed their keys. The memory for them is bounded; a
+//! backup that is too slow for it fails with an error.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use sled::IVec;
 
 use super::backend::{Order, Record, Records as _, everything};
 use super::view::{Before, View};
-use super::{Revision, StoreError, record};
+use super::{Revision, StoreError, locked, record};
 
 /// Records that are read at once.
 const RECORDS_PER_PAGE: usize = 256;
 
 #[derive(Debug, Default)]
 struct PreservedRecords {
-    /// Everything below was read.
+    /// The key below which everything was read.
     read: Vec<u8>,
     before: BTreeMap<Vec<u8>, IVec>,
     bytes: usize,
@@ -30,7 +30,7 @@ struct PreservedRecords {
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) revision: Revision,
-    /// Bytes that are kept at most.
+    /// The maximum bytes in memory.
     max: usize,
     kept: Mutex<PreservedRecords>,
 }
@@ -44,18 +44,16 @@ impl Snapshot {
         }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, PreservedRecords> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps what a group is about to change, where it is of this snapshot.
+    /// Saves the records that a group is about to change, where they are of this snapshot.
     pub(super) fn keep(&self, before: &Before) {
-        let mut kept = self.kept();
+        let mut kept = locked(&self.kept);
         if kept.full {
             return;
         }
         let read = kept.read.clone();
         for (key, value) in before.range(read..) {
+            // A record that was absent needs no image: the new one has a later revision, and is
+            // skipped.
             let Some(value) = value else { continue };
             // An earlier one is the older, and a later one is not of this snapshot.
             if kept.before.contains_key(key) || self.is_later(key, value) {
@@ -74,7 +72,7 @@ impl Snapshot {
         record::open(key, value).is_ok_and(|(revision, _)| revision > self.revision)
     }
 
-    /// Hands over every record in the order of their keys. Once.
+    /// Hands over every record once, in the order of their keys.
     pub(super) fn read(
         &self,
         view: &View,
@@ -90,8 +88,9 @@ impl Snapshot {
                     records.insert(key, value);
                 }
             }
-            // After the page was read: whatever was missing or new in it is known here.
-            let mut kept = self.kept();
+            // After the page was read: a record that was removed or overwritten before the read
+            // was saved here first, so none is missed.
+            let mut kept = locked(&self.kept);
             if kept.full {
                 return Err(StoreError::Outrun { max: self.max });
             }

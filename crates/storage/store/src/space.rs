@@ -1,18 +1,20 @@
-//! What the store takes of its disk, and what that has left.
+//! The disk space that the store takes, and that is left.
 
 use std::io;
 use std::path::Path;
 
-use super::directory::{free, store_path};
+use super::directory::store_path;
 
-/// Bytes that the disk of a directory has free for us, where the system says so.
+/// Returns the bytes of a directory's disk that are free for this user, where the system reports
+/// them.
 #[must_use]
 pub fn free_bytes(directory: &Path) -> Option<u64> {
-    free(directory)
+    let stat = rustix::fs::statvfs(directory).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Bytes of the files of the store in a data directory. Those that come or go meanwhile count
-/// or do not. Blocks.
+/// Returns the bytes of the files of the store in a data directory. Files that come or go
+/// meanwhile may or may not count. Blocks.
 ///
 /// # Errors
 /// A folder of it cannot be read.

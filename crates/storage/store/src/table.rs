@@ -1,7 +1,7 @@
 //! Typed tables over one ordered key space.
 //!
-//! One sled tree holds all tables, told apart by the first byte of a key, since
-//! a batch is atomic within one tree.
+//! One sled tree holds all tables, distinguished by the first byte of a key, since a batch is
+//! atomic within one tree.
 
 use std::marker::PhantomData;
 
@@ -24,13 +24,13 @@ macro_rules! tables {
                 match self { $(Self::$variant => $byte,)* }
             }
 
-            /// Its name.
+            /// Returns its name.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The table of a key.
+            /// Returns the table of a key.
             #[must_use]
             pub fn of(key: &[u8]) -> Option<Self> {
                 match key.first()? { $($byte => Some(Self::$variant),)* _ => None }
@@ -60,10 +60,9 @@ tables! {
     Yanks = 14, "yanks";
     /// The blocklist, by skill.
     Blocks = 15, "blocks";
-    /// What the scanner found, by skill and number.
+    /// Scans, by skill and number.
     Scans = 16, "scans";
-    /// Versions that are handed out to nobody until somebody approves them, by skill and
-    /// number.
+    /// Versions that are not handed out until somebody approves them, by skill and number.
     Holds = 17, "holds";
     /// Answers to writes with an idempotency key.
     Answers = 20, "answers";
@@ -79,19 +78,19 @@ tables! {
     StrayCalls = 44, "stray_calls";
     /// Learners.
     Learners = 50, "learners";
-    /// What was done with exercises, by learner and exercise.
+    /// Progress in exercises, by learner and exercise.
     LearnerExercises = 51, "learner_exercises";
-    /// Solutions that were handed in, by what they are.
+    /// Solutions that were handed in, by their digest.
     Submissions = 52, "submissions";
-    /// What learners did, by learner and number.
+    /// Activities of learners, by learner and number.
     Activities = 53, "activities";
     /// Submissions that wait for a reviewer, by time.
     WaitingSubmissions = 54, "waiting_submissions";
     /// Sources that were added, by id.
     Sources = 60, "sources";
-    /// Where the last look at a source stands, and what became of those before it, by id.
+    /// The state of the last sync of a source, and the outcomes of those before it, by id.
     SourceStates = 61, "source_states";
-    /// What a source has, by id and path.
+    /// Items of a source, by id and path.
     SourceItems = 62, "source_items";
     /// The source that a skill comes from, by skill.
     SourceClaims = 63, "source_claims";
@@ -99,11 +98,11 @@ tables! {
     Syncs = 64, "syncs";
     /// Tokens, by name.
     Tokens = 70, "tokens";
-    /// What was said of namespaces, by name in lower case.
+    /// Settings of namespaces, by name in lower case.
     Namespaces = 71, "namespaces";
     /// The audit trail, by number: a chain.
     Audit = 80, "audit";
-    /// What is known of the audit trail as a whole.
+    /// Facts about the audit trail as a whole.
     AuditState = 81, "audit_state";
 }
 
@@ -200,10 +199,7 @@ impl<K: Key + ?Sized, V> Table<K, V> {
     }
 
     pub(super) fn raw(&self, prefix: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(prefix.len() + 1);
-        bytes.push(self.id.byte());
-        bytes.extend_from_slice(prefix);
-        bytes
+        [&[self.id.byte()], prefix].concat()
     }
 
     pub(super) fn encode(value: &V) -> Vec<u8>
@@ -221,14 +217,11 @@ impl<K: Key + ?Sized, V> Table<K, V> {
     where
         V: DeserializeOwned,
     {
-        serde_json::from_slice(payload).map_err(|error| StoreError::Damaged {
-            key: super::record::printable(key),
-            reason: error.to_string(),
-        })
+        serde_json::from_slice(payload).map_err(|error| StoreError::damaged(key, error))
     }
 }
 
-/// The bytes of a key part alone, for prefixes.
+/// Returns the bytes of a key part alone, for prefixes.
 #[must_use]
 pub fn prefix<K: Key + ?Sized>(key: &K) -> Vec<u8> {
     let mut bytes = Vec::new();

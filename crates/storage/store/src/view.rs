@@ -1,4 +1,4 @@
-//! What is durable, for readers.
+//! The durable records, for readers.
 //!
 //! sled shows a batch to every reader as soon as it is applied. A reader that acted on
 //! it could acknowledge what a crash then takes back. So the committer hands over the
@@ -6,13 +6,13 @@
 //! readers see those. A read never waits for a write, and a disk that stalls stalls the
 //! writers alone. Nothing of the database is held between two pages of a scan.
 //!
-//! A reader looks into sled first and at the before-images then. The committer shows
-//! them before it applies the group, and takes them away when the group is durable: so
-//! what was read and has no before-image is durable.
+//! A reader reads sled first and the before-images then. The committer shows them before it
+//! applies the group, and takes them away when the group is durable: so what was read and has no
+//! before-image is durable.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -24,13 +24,13 @@ use super::backend::{Order, Page, Records};
 use super::engine::Engine;
 use super::follow::ChangedKeys;
 use super::snapshot::Snapshot;
-use super::{Options, Revision, StoreError, guarded};
+use super::{Options, Revision, StoreError, guarded, locked};
 
 /// Records as they were before a group; none: there was none.
 pub(super) type Before = BTreeMap<Vec<u8>, Option<IVec>>;
 
 const READERS_CHECK_INTERVAL: Duration = Duration::from_millis(1);
-/// How long readers may still have the database that is to be closed.
+/// Maximum number of checks whether readers still hold a database that is to be closed.
 // The old handle has to be the last one: sled closes its file when that is dropped.
 const MAX_READERS_CHECKS: u32 = 1000;
 /// Tasks that may wait at once for a database that is opened again: each takes a thread.
@@ -40,18 +40,18 @@ pub(super) const MAX_WAITING_TASKS: usize = 64;
 struct Durable {
     revision: Revision,
     snapshots: Vec<Weak<Snapshot>>,
-    /// What changed since a compaction has begun.
+    /// The keys that changed since a compaction began.
     changes: Option<ChangedKeys>,
 }
 
 /// The durable records.
 #[derive(Debug)]
 pub(super) struct View {
-    /// None while it is opened again.
+    /// The database; none while it is opened again.
     engine: ArcSwapOption<Engine>,
     in_flight: ArcSwap<Before>,
     durable: Mutex<Durable>,
-    /// Since when it has failed, until it is open again.
+    /// The time of its failure, until it is open again.
     failed: Mutex<Option<Instant>>,
     opened: Condvar,
     patience: Duration,
@@ -60,10 +60,6 @@ pub(super) struct View {
     /// See [`Options`].
     backup_bytes: usize,
     compaction_bytes: usize,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl View {
@@ -86,7 +82,7 @@ impl View {
         }
     }
 
-    /// The database, for as long as the answer is held: not for long.
+    /// Returns the database. The answer must not be held for long: a reopening waits for it.
     pub(super) fn engine(&self) -> Result<Arc<Engine>, StoreError> {
         match self.engine.load_full() {
             Some(engine) => Ok(engine),
@@ -101,12 +97,16 @@ impl View {
         &self,
         tried: Option<&Weak<Engine>>,
     ) -> Result<Option<Arc<Engine>>, StoreError> {
-        let has_failed = lock(&self.failed).is_some();
+        // Read before the database: one that is opened between the two reads is found by the
+        // second.
+        let has_failed = locked(&self.failed).is_some();
         let found = self.other_than(tried);
         if found.is_some() || !has_failed {
             return Ok(found);
         }
         let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+        // `block_in_place` panics on a runtime of one thread; outside of a runtime a thread may
+        // block as it is.
         if !matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
             return self.wait(tried);
         }
@@ -118,12 +118,14 @@ impl View {
 
     fn other_than(&self, tried: Option<&Weak<Engine>>) -> Option<Arc<Engine>> {
         let found = self.engine.load_full();
+        // By address, which is safe: the weak reference keeps the memory of the old one from
+        // being used for another.
         found.filter(|found| tried.is_none_or(|tried| tried.as_ptr() != Arc::as_ptr(found)))
     }
 
     /// Waits for a database other than the one that was tried.
     fn wait(&self, tried: Option<&Weak<Engine>>) -> Result<Option<Arc<Engine>>, StoreError> {
-        let mut failed = lock(&self.failed);
+        let mut failed = locked(&self.failed);
         loop {
             let found = self.other_than(tried);
             let Some(since) = failed.filter(|_| found.is_none()) else {
@@ -165,24 +167,26 @@ impl View {
         }
     }
 
-    /// Before a group is applied: what its records are until it is durable.
+    /// Shows readers the before-images of a group, before it is applied.
     pub(super) fn begin(&self, before: Before) {
-        let mut durable = lock(&self.durable);
+        let mut durable = locked(&self.durable);
         durable
             .snapshots
             .retain(|snapshot| snapshot.strong_count() > 0);
         for snapshot in durable.snapshots.iter().filter_map(Weak::upgrade) {
             snapshot.keep(&before);
         }
+        // Still under the lock: a snapshot begins before this group or after it, never in
+        // between.
         self.in_flight.store(Arc::new(before));
     }
 
-    /// The group is durable, or was taken back.
+    /// Ends a group that is durable, or was taken back.
     pub(super) fn settle(&self, revision: Revision) {
-        let mut durable = lock(&self.durable);
+        let mut durable = locked(&self.durable);
         durable.revision = revision;
         let before = self.in_flight.swap(Arc::default());
-        // Not earlier: who takes a key from there reads what the group made of it.
+        // Not earlier: a compaction that takes a key from there must read the group's record.
         if let Some(changes) = &mut durable.changes {
             changes.add(before.keys());
         }
@@ -191,7 +195,7 @@ impl View {
     /// Keeps the keys that are written from now on, until [`View::unfollow`]. False: they
     /// are kept for somebody else.
     pub(super) fn follow(&self) -> bool {
-        let mut durable = lock(&self.durable);
+        let mut durable = locked(&self.durable);
         let is_free = durable.changes.is_none();
         durable
             .changes
@@ -199,16 +203,16 @@ impl View {
         is_free
     }
 
-    /// What changed since it was asked last.
+    /// Returns the keys that changed since the last call.
     pub(super) fn changes(&self) -> ChangedKeys {
-        let mut durable = lock(&self.durable);
+        let mut durable = locked(&self.durable);
         let none = || ChangedKeys::new(self.compaction_bytes);
         durable.changes.replace(none()).unwrap_or_else(none)
     }
 
-    /// So few keys changed that [`View::changes`] would give no more than `max` now.
+    /// Returns whether [`View::changes`] would return at most `max` keys now.
     pub(super) fn changed_at_most(&self, max: usize) -> bool {
-        let durable = lock(&self.durable);
+        let durable = locked(&self.durable);
         durable
             .changes
             .as_ref()
@@ -216,18 +220,19 @@ impl View {
     }
 
     pub(super) fn unfollow(&self) {
-        lock(&self.durable).changes = None;
+        locked(&self.durable).changes = None;
     }
 
-    /// What the group in flight, or one that failed, has changed.
+    /// Returns the before-images of the group in flight, or of one that failed.
     pub(super) fn in_flight(&self) -> Arc<Before> {
         self.in_flight.load_full()
     }
 
     /// The records as they are now, whatever is written from now on.
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
-        let mut durable = lock(&self.durable);
+        let mut durable = locked(&self.durable);
         let snapshot = Arc::new(Snapshot::new(durable.revision, self.backup_bytes));
+        // sled may show the group in flight already: its before-images belong to the snapshot.
         snapshot.keep(&self.in_flight.load());
         durable.snapshots.push(Arc::downgrade(&snapshot));
         snapshot
@@ -236,7 +241,7 @@ impl View {
     /// The database has failed: it is opened again soon, and reads that it cannot answer
     /// wait for that.
     pub(super) fn fail(&self) {
-        *lock(&self.failed) = Some(Instant::now());
+        *locked(&self.failed) = Some(Instant::now());
     }
 
     /// Takes the database away, to open it again. False where readers do not let go of
@@ -248,8 +253,8 @@ impl View {
         match close_when_unused(old) {
             Ok(()) => true,
             Err(old) => {
-                // It is still the one that has failed.
-                let _failed = lock(&self.failed);
+                // `failed` stays set: it is still the database that has failed.
+                let _failed = locked(&self.failed);
                 self.engine.store(Some(old));
                 self.opened.notify_all();
                 false
@@ -265,12 +270,8 @@ impl View {
 
     /// Puts a database in the place of the one that there is, or was.
     pub(super) fn open(&self, engine: Engine) {
-        self.put(Arc::new(engine));
-    }
-
-    fn put(&self, engine: Arc<Engine>) {
-        let mut failed = lock(&self.failed);
-        self.engine.store(Some(engine));
+        let mut failed = locked(&self.failed);
+        self.engine.store(Some(Arc::new(engine)));
         *failed = None;
         self.opened.notify_all();
     }
@@ -279,7 +280,7 @@ impl View {
 impl Records for View {
     fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
         let value = self.read(|tree| tree.get(key));
-        // Also where the database cannot be read: the before-image is at hand.
+        // Also where the database cannot be read: the before-image is in memory.
         match self.in_flight.load().get(key) {
             Some(before) => Ok(before.clone()),
             None => value,

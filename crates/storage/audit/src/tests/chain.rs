@@ -1,12 +1,12 @@
 //! Whether the chain is whole, and what it says where it is not.
 
 use super::*;
-use crate::verify::MAX_TOLD;
+use crate::verify::MAX_REPORTED;
 
 #[tokio::test]
 async fn no_more_gaps_than_so_many_are_told_and_the_last_reaches_to_the_end() {
     let world = world(AuditConfig::default());
-    let gaps = MAX_TOLD as u64 + 50;
+    let gaps = MAX_REPORTED as u64 + 50;
     append(&world, 2 * gaps + 1).await;
     let mut forged = store::Forgery::of(&world.store);
     (1..=gaps).for_each(|gap| assert!(forged.remove(2 * gap)));
@@ -14,16 +14,19 @@ async fn no_more_gaps_than_so_many_are_told_and_the_last_reaches_to_the_end() {
     let found = verify(&world.store);
     assert_eq!(
         (found.damage.len(), found.missing.len()),
-        (MAX_TOLD, MAX_TOLD)
+        (MAX_REPORTED, MAX_REPORTED)
     );
     assert_eq!(found.damage[0], "the audit trail has no record 2");
-    assert_eq!(found.missing.last(), Some(&(2 * MAX_TOLD as u64, 2 * gaps)));
+    assert_eq!(
+        found.missing.last(),
+        Some(&(2 * MAX_REPORTED as u64, 2 * gaps))
+    );
 }
 
 #[tokio::test]
 async fn no_more_damage_than_so_much_is_told() {
     let world = world(AuditConfig::default());
-    let records = MAX_TOLD as u64 + 50;
+    let records = MAX_REPORTED as u64 + 50;
     append(&world, records).await;
     let mut forged = store::Forgery::of(&world.store);
     for number in 1..=records {
@@ -31,7 +34,7 @@ async fn no_more_damage_than_so_much_is_told() {
         assert!(forged.change(number, flip));
     }
     world.store.commit(forged.batch()).await.expect("written");
-    assert_eq!(verify(&world.store).damage.len(), MAX_TOLD);
+    assert_eq!(verify(&world.store).damage.len(), MAX_REPORTED);
 }
 
 #[tokio::test]

@@ -73,7 +73,7 @@ async fn a_deleted_skill_leaves_no_withdrawals_to_the_next_one() {
     let deleted = world.registry.delete(&skill(ID), &caller("")).await;
     deleted.expect("deleted");
     assert_eq!(
-        yanks::all(world.registry.store())
+        numbers::all(world.registry.store(), store::TableId::Yanks)
             .expect("withdrawals")
             .len(),
         0

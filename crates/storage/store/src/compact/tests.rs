@@ -124,7 +124,7 @@ async fn a_kill_at_any_step_of_compaction_leaves_a_directory_that_opens_whole() 
         ]
     );
     let is_kept = |key: &[u8]| {
-        let digest = crate::blob::parse_key(key).map(|(bytes, _)| Digest::from(bytes));
+        let digest = crate::blob::parse_key(key).map(|(digest, _)| digest);
         key.first() != Some(&3) || digest.is_some_and(|digest| first.contains(&digest))
     };
     let kept = |store: &Store| -> Vec<_> {

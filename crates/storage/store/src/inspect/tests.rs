@@ -323,7 +323,7 @@ fn the_last_write_may_lie_before_the_snapshot_where_nothing_follows_it() {
 fn a_log_without_the_write_that_was_acknowledged_is_cut_also_where_nothing_follows() {
     let free = [message(kind::FREE_TAG, 0, 1, &[])];
     let log = log_of(&[segment(0, 0, &free)]);
-    let look = |acknowledged| look_at_all(log.path(), acknowledged).expect("a log");
+    let look = |acknowledged| inspect_all(log.path(), acknowledged).expect("a log");
     assert_eq!(look(Some(3)), LogState::Cut(None));
     assert_eq!(look(None), LogState::Whole);
 }

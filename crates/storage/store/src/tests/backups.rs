@@ -235,7 +235,7 @@ async fn a_check_counts_the_records_and_contents_as_it_reads_them() {
     // A content has one record or more, of which the first has the number 0.
     let contents = records
         .iter()
-        .filter(|(key, _)| matches!(crate::backup::content_key(key), Some((_, 0))));
+        .filter(|(key, _)| matches!(crate::blob::parse_key(key), Some((_, 0))));
     let mut told = Vec::new();
     let verified = store.verify(|count| told.push(count));
     let expected = crate::Verified {
