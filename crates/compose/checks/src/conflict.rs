@@ -9,13 +9,13 @@ use model::Skill;
 /// Share of stated triggers from which on an agent cannot tell two skills apart, in percent.
 const STATED_WARNING_PERCENT: u32 = 50;
 /// The same for phrases of descriptions, which are read with their context: more of them
-/// must be shared, and at least so many.
+/// must be shared, and at least this many.
 const READ_WARNING_PERCENT: u32 = 75;
 const MIN_READ_PHRASES: usize = 3;
 /// Phrases of descriptions that are shared by chance.
 const READ_CHANCE_PERCENT: u32 = 25;
 
-/// What a conflict is about.
+/// The subject of a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConflictKind {
     /// The same words call both skills up.
@@ -37,7 +37,7 @@ pub enum ConflictSeverity {
     Info,
 }
 
-/// One thing that two skills are at odds about.
+/// One thing in which two skills conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     /// What it is about.
@@ -62,6 +62,7 @@ impl Conflict {
         Self {
             kind,
             severity,
+            // Names and phrases in it are their authors', and must not pass for lines of ours.
             description: model::printable(&description.into()).into_owned(),
             resolutions: resolutions.to_vec(),
             overlap: None,
@@ -69,7 +70,7 @@ impl Conflict {
     }
 }
 
-/// A skill, and what calls it up, which is read once however many it is compared with.
+/// A skill and its triggers, which are read once for all comparisons.
 #[derive(Debug, Clone)]
 pub struct Subject {
     /// The version.
@@ -85,7 +86,7 @@ impl From<Member> for Subject {
     }
 }
 
-/// All that two skills are at odds about, the worst first. Kinds, severities and overlaps
+/// All conflicts of two skills, the worst first. Kinds, severities and overlaps
 /// are the same whichever of them comes first. A skill has none with itself.
 ///
 /// # Errors
@@ -142,7 +143,7 @@ fn same_triggers(one: &Subject, other: &Subject) -> Option<Conflict> {
     })
 }
 
-/// What the rules of composition say of the two.
+/// The conflicts of the two by the rules of composition.
 fn behavioral(
     one: &Member,
     other: &Member,
@@ -182,7 +183,7 @@ fn behavioral(
                 ConflictSeverity::Info,
                 &["Write the patterns so that it can be told what they cover"],
             ),
-            // What is about one of them alone, or about what is not here.
+            // The others are about one of the two alone, or about a skill that is not here.
             _ => return None,
         };
         let about_both = members
@@ -203,6 +204,7 @@ fn uppercase(text: &str) -> String {
 
 /// Two skills of one folder name cannot both be installed.
 fn same_folder(one: &Member, other: &Member) -> Option<Conflict> {
+    // On macOS and Windows folders that differ in case alone are one.
     let same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
     let (slug, name) = (one.id.slug(), &one.version.skill.name);
     if same(slug, other.id.slug()) {
@@ -238,6 +240,7 @@ fn written(skill: &Skill) -> impl Iterator<Item = &str> {
     skill.allowed_tools.iter().filter_map(|tool| {
         let (name, path) = tool.strip_suffix(')')?.split_once('(')?;
         let path = path.trim();
+        // A pattern of nothing but stars is every file, which says nothing of a collision.
         (WRITERS.contains(&name.trim()) && !path.trim_matches(['*', '/', '.']).is_empty())
             .then_some(path)
     })
@@ -276,7 +279,7 @@ fn same_tools(one: &Member, other: &Member) -> Option<Conflict> {
     ))
 }
 
-/// A conflict, and whom it is with.
+/// A conflict, and the other skill.
 #[derive(Debug, Clone)]
 pub struct Opposed {
     /// The other skill.
@@ -293,8 +296,8 @@ impl Opposed {
     }
 }
 
-/// What a skill is at odds about with others: the worst first, then by how much they share,
-/// then by id.
+/// The conflicts of a skill with others: the worst first, then by how much they share, then by
+/// id.
 #[derive(Debug, Clone)]
 pub struct ConflictReport {
     /// The skill.

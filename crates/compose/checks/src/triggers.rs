@@ -1,4 +1,4 @@
-//! What calls a skill up, and what of it two skills share.
+//! The phrases that call a skill up, and those that two skills share.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use super::share;
 use facets::{Phrase, uses};
 use model::Skill;
 
-/// Phrases of a skill that are looked at.
+/// Phrases of a skill that count.
 pub const MAX_TRIGGERS: usize = 200;
 /// Shared phrases that are shown.
 const MAX_SHOWN_PHRASES: usize = 20;
@@ -61,7 +61,7 @@ impl Triggers {
     }
 }
 
-/// What two skills share.
+/// The phrases that two skills share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlap {
     /// Phrases of either that call both up, those of the most words first. Of more than 20
