@@ -71,15 +71,9 @@ impl<'p> CrossCheck<'p> {
     }
 
     fn references(&mut self, paths: &'p [Arc<LearningPath>]) {
-        let exercises: BTreeSet<&str> = paths
-            .iter()
-            .flat_map(|path| path.exercises.iter().map(|exercise| exercise.id.as_str()))
-            .collect();
-        let concepts: BTreeSet<&str> = paths
-            .iter()
-            .flat_map(|path| path.exercises.iter().flat_map(|e| &e.teaches))
-            .map(String::as_str)
-            .collect();
+        let all = || paths.iter().flat_map(|path| &path.exercises);
+        let exercises: BTreeSet<&str> = all().map(|exercise| exercise.id.as_str()).collect();
+        let concepts: BTreeSet<&str> = all().flat_map(concepts).collect();
         for path in paths {
             for (key, rule, ids) in [
                 (
@@ -159,23 +153,12 @@ impl<'p> CrossCheck<'p> {
         for id in self.before(path) {
             // In a cycle a path is before itself. It must still not count as learned.
             if let Some(other) = self.paths.get(id).filter(|other| other.id != path.id) {
-                known.extend(
-                    other
-                        .exercises
-                        .iter()
-                        .flat_map(|e| &e.teaches)
-                        .map(String::as_str),
-                );
+                known.extend(other.exercises.iter().flat_map(concepts));
             }
         }
-        let taught: BTreeSet<&str> = path
-            .exercises
-            .iter()
-            .flat_map(|exercise| &exercise.teaches)
-            .map(String::as_str)
-            .collect();
-        // Learners may take exercises in any order, so neither does their number count: each round
-        // opens all that can be opened with what is known by then.
+        let taught: BTreeSet<&str> = path.exercises.iter().flat_map(concepts).collect();
+        // Learners may take exercises in any order, so their numbers do not count: each round opens
+        // all that can be opened with what is known by then.
         let mut closed: Vec<&'p Arc<Exercise>> = path.exercises.iter().collect();
         loop {
             let opens = |requires: &[String]| requires.iter().all(|c| known.contains(c.as_str()));
@@ -186,8 +169,7 @@ impl<'p> CrossCheck<'p> {
             if open.is_empty() {
                 break;
             }
-            let learned = open.iter().flat_map(|exercise| &exercise.teaches);
-            known.extend(learned.map(String::as_str));
+            known.extend(open.into_iter().flat_map(concepts));
         }
         for exercise in closed {
             let missing = exercise.requires.iter();
@@ -217,4 +199,9 @@ impl<'p> CrossCheck<'p> {
             self.error_at(path, rule, (&exercise.grading.file(), line), message);
         }
     }
+}
+
+/// The concepts that an exercise teaches.
+fn concepts(exercise: &Arc<Exercise>) -> impl Iterator<Item = &str> {
+    exercise.teaches.iter().map(String::as_str)
 }

@@ -37,7 +37,7 @@ pub(crate) struct WrongCase {
     /// It says something of its case and of no other, though others may have the same.
     pub(crate) is_of_case: bool,
     /// The clause of the summary, where expected and actual do not read well.
-    pub(crate) said: Option<String>,
+    pub(crate) clause: Option<String>,
 }
 
 impl WrongCase {
@@ -249,8 +249,9 @@ fn failed(cases: &[&CaseInfo], found: &[CaseOutcome]) -> String {
                 .to_owned()
         }
         CaseOutcome::Wrong(WrongCase {
-            said: Some(said), ..
-        }) => format!(": {said}"),
+            clause: Some(clause),
+            ..
+        }) => format!(": {clause}"),
         CaseOutcome::Wrong(wrong) => match (&wrong.expected, &wrong.actual, &wrong.error) {
             (Some(expected), Some(actual), _) if is_short(expected) && is_short(actual) => {
                 format!(": it gave {actual}, and {expected} was expected")

@@ -171,7 +171,7 @@ impl Learning {
             if let Some(exercise) = state.catalog.exercise(&submission.exercise).cloned() {
                 let mut attempted = state.attempt(&exercise.id);
                 submission.score = (score * state.max_score(&exercise)).clamp(0.0, 1.0);
-                let said = LastReview {
+                let last = LastReview {
                     reviewer: review.reviewer.clone(),
                     passed: review.passed,
                     comment: review.comment.clone(),
@@ -179,13 +179,13 @@ impl Learning {
                 };
                 change.activity(
                     ActivityKind::SubmissionReviewed,
-                    sentence(&said, &exercise.title),
+                    sentence(&last, &exercise.title),
                     Some(submission.score),
                 );
                 let is_current = attempted.started.is_some_and(|at| at <= submission.time);
                 if is_current {
                     attempted.waiting = attempted.waiting.saturating_sub(1);
-                    attempted.review = Some(said);
+                    attempted.review = Some(last);
                     if review.passed {
                         submission.earned = complete(
                             &mut change,

@@ -9,12 +9,12 @@ const CANARY: &str = "CANARY";
 
 fn told() -> impl Strategy<Value = WrongCase> {
     let text = || prop_oneof![Just(None), Just(Some(CANARY.to_owned()))];
-    (text(), text(), text(), text()).prop_map(|(expected, actual, error, said)| WrongCase {
+    (text(), text(), text(), text()).prop_map(|(expected, actual, error, clause)| WrongCase {
         expected,
         actual,
         error,
         plain: Some("Plain words"),
-        said,
+        clause,
         is_of_case: false,
     })
 }

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -77,20 +77,15 @@ pub struct Turn {
 }
 
 /// A slot in a learner's queue.
+#[derive(Debug)]
 struct QueueSlot {
-    queues: Arc<Mutex<Queues>>,
+    queues: GradingQueues,
     learner: String,
-}
-
-impl fmt::Debug for QueueSlot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QueueSlot").finish_non_exhaustive()
-    }
 }
 
 impl Drop for QueueSlot {
     fn drop(&mut self) {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.queues.lock();
         queues.all -= 1;
         if let Some(queue) = queues.of_learners.get_mut(&self.learner) {
             queue.slots -= 1;
@@ -139,8 +134,12 @@ impl GradingQueues {
         })
     }
 
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn slot(&self, learner: &str) -> Result<(QueueSlot, Arc<Semaphore>), Busy> {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.lock();
         let queues = &mut *queues;
         // Before the entry is made: a refused learner must not leave an empty queue in the map.
         if queues.all >= MAX_SOLUTIONS {
@@ -158,7 +157,7 @@ impl GradingQueues {
         queue.slots += 1;
         queues.all += 1;
         let slot = QueueSlot {
-            queues: Arc::clone(&self.queues),
+            queues: self.clone(),
             learner: learner.to_owned(),
         };
         Ok((slot, Arc::clone(&queue.turn)))

@@ -198,13 +198,13 @@ fn verdict(is_right: bool, tests: &[TestOutcome]) -> CaseOutcome {
             );
             CaseOutcome::Wrong(WrongCase {
                 plain: Some("A test failed, though the code is right"),
-                said: Some(format!("{actual}, though the code is right")),
+                clause: Some(format!("{actual}, though the code is right")),
                 ..WrongCase::other("every test passes", actual)
             })
         }
         (false, None) => CaseOutcome::Wrong(WrongCase {
             plain: Some("Every test passed, though the code is wrong"),
-            said: Some("every test passes, though the code is wrong".to_owned()),
+            clause: Some("every test passes, though the code is wrong".to_owned()),
             ..WrongCase::other(
                 "at least one test fails",
                 format!("{} passed, and none noticed", number(tests.len())),

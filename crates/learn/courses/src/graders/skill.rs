@@ -239,17 +239,12 @@ fn headings(body: &str) -> Vec<&str> {
 }
 
 fn member(read: &SkillRead) -> Result<Member, Stuck> {
-    let stuck = |error: String| Stuck(format!("The skill cannot be composed: {error}"));
-    let id: SkillId = format!("{NAMESPACE}/{}", read.slug)
-        .parse()
-        .map_err(|error: model::SkillIdError| stuck(error.to_string()))?;
+    let id = format!("{NAMESPACE}/{}", read.slug).parse::<SkillId>();
+    let id = id.map_err(|error| Stuck(format!("The skill cannot be composed: {error}")))?;
     let stated = read.skill.version.as_deref().unwrap_or_default();
     let semantic = stated_version(stated).ok().flatten();
-    let digests: Vec<_> = read
-        .files
-        .iter()
-        .map(|(path, content)| (path, Digest::of(content)))
-        .collect();
+    let files = read.files.iter();
+    let digests = files.map(|(path, content)| (path, Digest::of(content)));
     Ok(Member {
         name: id.slug().into(),
         id,

@@ -242,32 +242,33 @@ impl<'s> Keys<'s> {
         choice
     }
 
-    fn are_too_many(&self, key: &str, count: usize, max: usize) -> bool {
-        let are_too_many = count > max;
-        if are_too_many {
-            let message = format!("`{key}` has {count} entries; at most {max} are taken");
-            self.wrong(key, "too-many", message);
+    /// The entries of a list, each read by `read`; `of` says what they must be.
+    fn entries<T>(
+        &self,
+        key: &'static str,
+        max: usize,
+        of: &str,
+        read: impl Fn(&'s Value) -> Option<T>,
+    ) -> Vec<T> {
+        let Some(value) = self.value(key) else {
+            return Vec::new();
+        };
+        let list = value.as_array();
+        match list.and_then(|list| list.iter().map(read).collect::<Option<Vec<T>>>()) {
+            None => self.wrong(key, "invalid", format!("`{key}` must be a list of {of}")),
+            Some(entries) if entries.len() > max => {
+                let count = entries.len();
+                let message = format!("`{key}` has {count} entries; at most {max} are taken");
+                self.wrong(key, "too-many", message);
+            }
+            Some(entries) => return entries,
         }
-        are_too_many
+        Vec::new()
     }
 
     /// A list of texts.
     pub(super) fn texts(&self, key: &'static str, max: usize, max_chars: usize) -> Vec<String> {
-        let Some(value) = self.value(key) else {
-            return Vec::new();
-        };
-        let texts: Option<Vec<String>> = value.as_array().and_then(|list| {
-            let texts = list.iter().map(|value| value.as_str().map(str::to_owned));
-            texts.collect()
-        });
-        let Some(texts) = texts else {
-            self.wrong(key, "invalid", format!("`{key}` must be a list of texts"));
-            return Vec::new();
-        };
-        if self.are_too_many(key, texts.len(), max) {
-            return Vec::new();
-        }
-        let texts = texts.into_iter();
+        let texts = self.entries(key, max, "texts", Value::as_str).into_iter();
         texts
             .filter_map(|text| {
                 if text.trim().is_empty() {
@@ -306,26 +307,14 @@ impl<'s> Keys<'s> {
 
     /// A list of maps.
     pub(super) fn list(&self, key: &'static str, what: &'static str, max: usize) -> Vec<Keys<'s>> {
-        let Some(value) = self.value(key) else {
-            return Vec::new();
-        };
-        let maps: Option<Vec<_>> = value
-            .as_array()
-            .and_then(|list| list.iter().map(Value::as_object).collect());
-        let Some(maps) = maps else {
-            let message = format!("`{key}` must be a list of which each entry has `key: value`");
-            self.wrong(key, "invalid", message);
-            return Vec::new();
-        };
-        if self.are_too_many(key, maps.len(), max) {
-            return Vec::new();
-        }
-        let maps = maps.into_iter().enumerate();
-        maps.map(|(index, map)| {
-            let at = format!("{}/{key}/{index}", self.at);
-            Keys::new(self.source, what, at, map)
-        })
-        .collect()
+        let of = "which each entry has `key: value`";
+        let maps = self.entries(key, max, of, Value::as_object).into_iter();
+        maps.enumerate()
+            .map(|(index, map)| {
+                let at = format!("{}/{key}/{index}", self.at);
+                Keys::new(self.source, what, at, map)
+            })
+            .collect()
     }
 
     /// Reports the keys that nothing asked for.
