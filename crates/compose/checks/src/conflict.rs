@@ -1,5 +1,7 @@
 //! What keeps two skills from being used side by side.
 
+use std::cmp::Reverse;
+
 use super::advice;
 use super::triggers::{Overlap, Triggers, overlap};
 use composition::{FindingCode, Member, ToolPolicy, alone};
@@ -332,11 +334,9 @@ pub fn compare(
         let overlap = opposed.conflict.overlap.as_ref();
         overlap.map_or(0, |overlap| overlap.percent)
     };
-    found.sort_by(|a, b| {
-        let order = a.conflict.severity.cmp(&b.conflict.severity);
-        let order = order.then_with(|| share(b).cmp(&share(a)));
-        let order = order.then_with(|| a.with.member.id.key().cmp(&b.with.member.id.key()));
-        order.then_with(|| a.conflict.kind.cmp(&b.conflict.kind))
+    found.sort_by_cached_key(|it| {
+        let (severity, kind) = (it.conflict.severity, it.conflict.kind);
+        (severity, Reverse(share(it)), it.with.member.id.key(), kind)
     });
     Ok(ConflictReport {
         recommendations: advice::recommend(&subject, &found),

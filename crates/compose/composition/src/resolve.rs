@@ -34,14 +34,14 @@ pub(super) struct Limits {
     /// Choices and backtracks after which the solver gives up.
     pub(super) steps: usize,
     /// Versions that it may examine in all.
-    pub(super) looks: usize,
+    pub(super) examined: usize,
 }
 
 /// A second or two of work.
 pub(super) const LIMITS: Limits = Limits {
     comparisons: 10_000_000,
     steps: 200_000,
-    looks: 50_000_000,
+    examined: 50_000_000,
 };
 
 /// Where the solver finds skills.
@@ -110,7 +110,7 @@ pub(super) fn resolve_within(
         graph: &graph,
         limits,
         steps: Cell::new(0),
-        looks: Cell::new(0),
+        examined: Cell::new(0),
         stop,
     };
     let chosen = match pubgrub::resolve(&solver, Package::Root, 0_u32) {
@@ -120,9 +120,11 @@ pub(super) fn resolve_within(
         }
         Err(PubGrubError::ErrorInShouldCancel(GivenUp::Stopped(why))) => return Err(why.into()),
         Err(_) => {
-            let Limits { steps, looks, .. } = limits;
+            let Limits {
+                steps, examined, ..
+            } = limits;
             let message = format!(
-                "no choice of versions was found in {steps} steps, or {looks} looks at a version; name \
+                "no choice of versions was found in {steps} steps, or {examined} looks at a version; name \
                  versions, or fewer skills"
             );
             let finding = Finding::new(FindingCode::TooManySkills, message);
@@ -176,7 +178,7 @@ struct Solver<'a> {
     graph: &'a Graph,
     limits: Limits,
     steps: Cell<usize>,
-    looks: Cell<usize>,
+    examined: Cell<usize>,
     stop: &'a Stop,
 }
 
@@ -210,7 +212,7 @@ impl DependencyProvider for Solver<'_> {
             Package::Skill(at) => self.graph.node(*at).map_or(0, |node| {
                 // A step of the solver may look at every version of a skill, so steps alone
                 // would not bound its time.
-                self.looks.set(self.looks.get() + node.choices.len());
+                self.examined.set(self.examined.get() + node.choices.len());
                 (0..node.len()).filter(|at| range.contains(at)).count()
             }),
             _ => 0,
@@ -267,7 +269,7 @@ impl DependencyProvider for Solver<'_> {
     fn should_cancel(&self) -> Result<(), GivenUp> {
         self.stop.check()?;
         self.steps.set(self.steps.get() + 1);
-        if self.steps.get() > self.limits.steps || self.looks.get() > self.limits.looks {
+        if self.steps.get() > self.limits.steps || self.examined.get() > self.limits.examined {
             Err(GivenUp::TooLong)
         } else {
             Ok(())

@@ -158,9 +158,8 @@ pub(super) fn check_up_to(
                             because(rule.reason)
                         );
                         let code = FindingCode::VersionUnsatisfied;
-                        verdict
-                            .findings
-                            .push(finding(code, message, at, member, other));
+                        let finding = finding(code, message, at, member, other);
+                        verdict.findings.push(finding);
                     }
                     None => verdict.missing.push(Missing::of(at, rule)),
                 }
@@ -187,9 +186,8 @@ pub(super) fn check_up_to(
                     other.name,
                     because(rule.reason)
                 );
-                verdict
-                    .findings
-                    .push(finding(code, message, at, member, other));
+                let finding = finding(code, message, at, member, other);
+                verdict.findings.push(finding);
             }
         }
     }
