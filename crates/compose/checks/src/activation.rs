@@ -183,8 +183,8 @@ impl Checks {
         if there.iter().any(|member| is_it(&member)) {
             return Presence::There;
         }
-        // Not installed, but could it be? A skill that is blocked, or has no active version, is
-        // as good as unknown: installing it would fail.
+        // It is not installed, but could it be? One that is blocked, or has no active version, is as
+        // good as unknown.
         let known = Lookup::find_among(catalog, &wanted.skill);
         let known =
             known.filter(|found| found.head.blocked.is_none() && found.head.active.is_some());

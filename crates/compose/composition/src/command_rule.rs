@@ -122,7 +122,8 @@ fn may_mean<'a>(wanted: impl Iterator<Item = &'a str>, program: &str, command: &
         let Some((first, rest)) = given.split_first() else {
             return false;
         };
-        // Of `git` the first argument is a command, and two different ones never do the same.
+        // Of `git` the first argument is the command, and a rule on another one is about something
+        // else.
         if programs::has_commands(program) && is_name(wanted) && is_name(&first.text) {
             if wanted != first.text {
                 return false;

@@ -242,8 +242,8 @@ impl Selected {
     }
 
     fn line(&self) -> String {
-        // Names and descriptions are a stranger's words in the context of an agent, so they stay
-        // on their line and carry no markup.
+        // Names and descriptions are a stranger's words in the context of an agent, so they are
+        // made inert, and stay on their line.
         let name = inert_line(&self.name);
         // The whole id, as a name, says it already.
         let origin = if self.id.is_builtin() || name.contains('/') {
