@@ -20,7 +20,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use composition::{
-    Composition, Error, Library, Member, RequestedSkill, SetQuery, ToolPolicy, compose, resolve,
+    Composition, Error, Library, Member, RequestedSkill, SetQuery, ToolPolicy, compose_until,
+    resolve,
 };
 use contract::v1;
 use jiff::Timestamp;
@@ -119,7 +120,12 @@ fn composing() {
         (ToolPolicy::Intersection, "intersection"),
     ] {
         let times = rounds(count, || {
-            black_box(compose(black_box(&members), policy));
+            black_box(compose_until(
+                black_box(&members),
+                policy,
+                &executor::Stop::never(),
+            ))
+            .expect("a composition");
         });
         against(
             &format!("20 skills of 30 tools, {name}, p50"),

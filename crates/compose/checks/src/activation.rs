@@ -6,7 +6,7 @@ use super::audit::{
     Facts, Health, Issue, IssueKind, IssueSeverity, Presence, Warning, audit, health,
 };
 use super::budget::{self, BudgetReport, Cost};
-use super::checks::{Checks, item, unread};
+use super::checks::{Checks, installed_member, item, unread};
 use super::conflict::Subject;
 use super::error::Error;
 use super::hooks::{Hooks, hooks};
@@ -17,34 +17,34 @@ use lookup::Lookup;
 use model::{Failure, SkillId, VersionSelector, VersionWish, VersionedReference};
 use registry::{Catalog, Head};
 
-/// A skill that an audit looked at.
+/// A skill that was audited.
 #[derive(Debug, Clone)]
 pub struct AuditedSkill {
     /// The skill.
     pub id: SkillId,
     /// All that is wrong with it, the worst first.
     pub issues: Vec<Issue>,
-    /// What is worth a look.
+    /// Its warnings.
     pub warnings: Vec<Warning>,
 }
 
-/// What an audit came to.
+/// The result of an audit.
 #[derive(Debug, Clone)]
 pub struct Activation {
-    /// The skills that were looked at, by id.
-    pub looked: Vec<AuditedSkill>,
-    /// How they are, all in all.
+    /// The skills that were audited, by id.
+    pub audited: Vec<AuditedSkill>,
+    /// Their state as a whole.
     pub health: Health,
     /// What to do, the most urgent first.
     pub recommendations: Vec<String>,
-    /// What a host could run; none: it was not asked for, or there is nothing to call up.
+    /// Hooks for a host; none: it was not asked for, or there is nothing to call up.
     pub hooks: Option<Hooks>,
-    /// What they take of the budget.
+    /// Their share of the budget.
     pub budget: BudgetReport,
 }
 
 impl Checks {
-    /// Looks at a skill; none: at all that are installed.
+    /// Audits a skill; none: all that are installed.
     ///
     /// # Errors
     /// The skill cannot be found or read; what is installed cannot.
@@ -55,14 +55,15 @@ impl Checks {
         recommend: bool,
     ) -> Result<Activation, Error> {
         let this = self.clone();
-        let work = move |stop: &Stop| this.look(skill.as_deref(), generate_hooks, recommend, stop);
+        let work =
+            move |stop: &Stop| this.run_audit(skill.as_deref(), generate_hooks, recommend, stop);
         self.registry
             .executor()
             .run_fallible(Kind::Compose, work)
             .await
     }
 
-    fn look(
+    fn run_audit(
         &self,
         skill: Option<&str>,
         generate_hooks: bool,
@@ -73,9 +74,13 @@ impl Checks {
         let installed = self.installed(true)?;
         let members: Vec<_> = installed
             .iter()
-            .map(|skill| (self.installed_member(skill), Some(skill)))
+            .map(|skill| {
+                let member = installed_member(&self.registry, &catalog, skill);
+                (member, Some(skill))
+            })
             .collect();
-        // What a skill requires must be among what is installed, whichever is looked at.
+        // What a skill requires must be among what is installed, also where only one skill is
+        // audited.
         let there = members
             .iter()
             .filter_map(|(member, _)| member.as_ref().ok());
@@ -90,14 +95,11 @@ impl Checks {
             }
             None => members,
         };
-        let (mut looked, mut items, mut called) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut audited, mut items, mut called) = (Vec::new(), Vec::new(), Vec::new());
         for (member, entry) in subjects {
             stop.check()?;
-            let damage = entry
-                .into_iter()
-                .flat_map(|skill| &skill.damage)
-                .map(|it| damaged(it));
-            let mut issues: Vec<Issue> = damage.collect();
+            let damage = entry.and_then(|skill| skill.damage.as_deref());
+            let mut issues: Vec<Issue> = damage.map(damaged).into_iter().collect();
             let mut warnings = Vec::new();
             let id = match member {
                 Ok(member) => {
@@ -114,6 +116,7 @@ impl Checks {
                     called.push(Subject::from(member));
                     id
                 }
+                // One version that cannot be read must not hide what is wrong with the others.
                 Err(error) => {
                     let Some(skill) = entry else { continue };
                     issues.push(withheld(error));
@@ -122,23 +125,23 @@ impl Checks {
                 }
             };
             issues.sort_by_key(|issue| issue.severity);
-            looked.push(AuditedSkill {
+            audited.push(AuditedSkill {
                 id,
                 issues,
                 warnings,
             });
         }
-        let issues: Vec<Vec<Issue>> = looked.iter().map(|looked| looked.issues.clone()).collect();
+        let issues: Vec<Vec<Issue>> = audited.iter().map(|skill| skill.issues.clone()).collect();
         Ok(Activation {
             health: health(&issues),
             recommendations: if recommend {
-                recommendations(&looked)
+                recommendations(&audited)
             } else {
                 Vec::new()
             },
             hooks: if generate_hooks { hooks(&called) } else { None },
             budget: budget::report(items, self.budget),
-            looked,
+            audited,
         })
     }
 
@@ -180,6 +183,8 @@ impl Checks {
         if there.iter().any(|member| is_it(&member)) {
             return Presence::There;
         }
+        // It is not installed, but could it be? One that is blocked, or has no active version, is as
+        // good as unknown.
         let known = Lookup::find_among(catalog, &wanted.skill);
         let known =
             known.filter(|found| found.head.blocked.is_none() && found.head.active.is_some());
@@ -221,11 +226,11 @@ fn withheld(error: Error) -> Issue {
     }
 }
 
-/// What to do about what was found, the most urgent first.
-fn recommendations(looked: &[AuditedSkill]) -> Vec<String> {
+/// The steps that resolve the issues, the most urgent first.
+fn recommendations(audited: &[AuditedSkill]) -> Vec<String> {
     const MAX_RECOMMENDATIONS: usize = 20;
     let errors = |severity: IssueSeverity| {
-        looked.iter().flat_map(move |skill| {
+        audited.iter().flat_map(move |skill| {
             let issues = skill
                 .issues
                 .iter()
@@ -236,7 +241,7 @@ fn recommendations(looked: &[AuditedSkill]) -> Vec<String> {
             })
         })
     };
-    let worth = looked.iter().flat_map(|skill| &skill.warnings);
+    let worth = audited.iter().flat_map(|skill| &skill.warnings);
     let worth = worth.map(|warning| warning.advice.clone());
     let mut known = HashSet::new();
     errors(IssueSeverity::Error)

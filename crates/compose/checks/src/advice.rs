@@ -1,52 +1,57 @@
 //! What to do about conflicts.
 
+use std::collections::HashSet;
+
 use super::conflict::{ConflictKind, ConflictSeverity, Opposed, Subject};
 use super::triggers::Overlap;
 
 /// Sentences of one answer.
 const MAX_SENTENCES: usize = 10;
-/// Words of a slug that tell nothing apart.
+/// Words of a slug that distinguish nothing.
 const COMMON: &[&str] = &["skill", "skills", "agent", "helper", "tool", "tools"];
 
 /// What to do about the conflicts of a skill, for the worst first.
 pub(super) fn recommend(subject: &Subject, found: &[Opposed]) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
+    let mut advice: Vec<String> = Vec::new();
     for Opposed { with, conflict } in found {
         let mine = &subject.member.name;
         let theirs = &with.member.name;
         match (conflict.kind, conflict.severity, &conflict.overlap) {
             (ConflictKind::TriggerOverlap, ConflictSeverity::Blocking, _) => {
-                told.push(format!(
+                advice.push(format!(
                     "Keep one of {mine} and {theirs}: what triggers one of them triggers both"
                 ));
             }
             (_, ConflictSeverity::Blocking, _) => {
-                told.push(format!("Use either {mine} or {theirs}, not both"));
+                advice.push(format!("Use either {mine} or {theirs}, not both"));
             }
             (ConflictKind::TriggerOverlap, ConflictSeverity::Warning, Some(overlap)) => {
-                told.push(priority(subject, with));
-                told.extend(targets(subject, with, overlap));
+                advice.push(priority(subject, with));
+                advice.extend(targets(subject, with, overlap));
             }
             _ => {}
         }
     }
-    let mut known = std::collections::HashSet::new();
-    told.retain(|sentence| known.insert(sentence.clone()));
-    told.truncate(MAX_SENTENCES);
-    told.into_iter()
+    let mut known = HashSet::new();
+    let advice = advice.into_iter();
+    advice
+        .filter(|sentence| known.insert(sentence.clone()))
+        .take(MAX_SENTENCES)
         .map(|sentence| model::printable(&sentence).into_owned())
         .collect()
 }
 
-/// The skill with less of its own goes first: it would never be called up behind the other,
-/// while that one is by what is its own.
+/// Which of two skills should come first.
 fn priority(one: &Subject, other: &Subject) -> String {
+    // The one with fewer phrases of its own: behind the other it would never be called up, while
+    // the other still is by its own phrases.
     let own = |of: &Subject, than: &Subject| {
         let phrases = of.triggers.phrases.iter();
         phrases
             .filter(|phrase| !than.triggers.called_by(phrase))
             .count()
     };
+    // The id decides between equals, so that the advice is the same from either side.
     let rank = |of: &Subject, than: &Subject| (own(of, than), of.member.id.key());
     let (first, last) = if rank(one, other) <= rank(other, one) {
         (one, other)
@@ -82,6 +87,7 @@ fn targets(one: &Subject, other: &Subject, overlap: &Overlap) -> Option<String> 
             .cloned()
     };
     let (own_mine, own_theirs) = (own(&mine, &theirs)?, own(&theirs, &mine)?);
+    // `shared` begins with the phrases of the most words.
     let shortest = overlap.shared.last()?;
     let has = |word: &str| shortest.split_whitespace().any(|other| other == word);
     if has(&own_mine) || has(&own_theirs) {

@@ -1,4 +1,4 @@
-//! Whether a skill can be used as it is, and whether it is.
+//! Whether a skill can be used as it is, and whether anybody uses it.
 
 use jiff::Timestamp;
 
@@ -8,11 +8,11 @@ use super::triggers::Triggers;
 use composition::Member;
 use model::{FilePath, Problem, Severity, VersionedReference, shown};
 
-/// Days after which a skill that nobody changes is told of.
+/// Days without a change after which a skill is reported.
 const OLD_DAYS: i64 = 180;
-/// Days that a skill has to be loaded for the first time.
+/// Days within which a skill should be loaded for the first time.
 const NEW_DAYS: i64 = 30;
-/// Days without a use after which it is told of.
+/// Days without a use after which a skill is reported.
 const IDLE_DAYS: i64 = 90;
 
 /// What is wrong with a skill.
@@ -54,7 +54,7 @@ pub struct Issue {
     pub auto_fixable: bool,
 }
 
-/// What a skill is not used for as it could be.
+/// Why a skill is of less use than it could be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WarningKind {
     /// There is a newer version, or it was not changed for long.
@@ -67,7 +67,7 @@ pub enum WarningKind {
     NoTriggers,
 }
 
-/// One thing to look at.
+/// One thing that deserves a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// What it is about.
@@ -89,14 +89,14 @@ pub enum Presence {
     Unknown,
 }
 
-/// What is known of a skill that is looked at.
+/// The facts that an audit of a skill goes by.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
     /// The version.
     pub member: &'a Member,
     /// Its instructions, front matter included.
     pub text: &'a str,
-    /// What it costs.
+    /// Its cost.
     pub cost: Cost,
     /// When it was installed; none: it is not.
     pub installed_at: Option<Timestamp>,
@@ -130,7 +130,7 @@ pub fn audit(
     (issues, warnings.into_iter().flatten().collect())
 }
 
-/// What a finding in the files of a skill means for whoever uses it; none: nothing.
+/// What a finding in the files of a skill means for its users; none: nothing.
 #[must_use]
 pub fn of_problem(problem: &Problem) -> Option<Issue> {
     let severity = match problem.severity {
@@ -141,10 +141,10 @@ pub fn of_problem(problem: &Problem) -> Option<Issue> {
     let rule = problem.rule.as_str();
     let begins = |starts: &[&str]| starts.iter().any(|start| rule.starts_with(start));
     let (kind, title) = match () {
-        // What harms whoever uses it is told by the scan.
+        // The scanner reports what does harm.
         () if begins(&["secret-"]) => return None,
         () if rule == "resource-file-missing" => (IssueKind::FileMissing, "Missing resource file"),
-        // Of the instructions `links` tells them, and paths beside them.
+        // `links` reports those of the instructions, along with paths that are no links.
         () if rule == "link-dead" && problem.file.eq_ignore_ascii_case(FilePath::SKILL_MD) => {
             return None;
         }
@@ -218,6 +218,7 @@ fn missing_skill(text: &str, presence: Presence, is_installed: bool) -> Option<I
     let text = shown(text, 200);
     let (what, fix) = match presence {
         Presence::There => return None,
+        // The skill itself is not installed either, so nothing is missing yet.
         Presence::NotInstalled if !is_installed => return None,
         Presence::NotInstalled => ("is not installed", format!("Install {text}")),
         Presence::Unknown => (
@@ -245,6 +246,7 @@ fn outdated(facts: &Facts<'_>) -> Option<Warning> {
     } = facts;
     let (version, slug) = (&member.version, member.id.slug());
     let age = days(version.created_at, *now);
+    // A newer version says more than age, so it goes first.
     let (message, advice) = match newer {
         Some(newer) => (
             format!("Version {newer} is active; this is {}", version.semantic),
@@ -264,7 +266,7 @@ fn outdated(facts: &Facts<'_>) -> Option<Warning> {
     })
 }
 
-/// Who waits for a load that an author rules out looks at the wrong thing.
+/// Nobody loads it.
 fn idle(facts: &Facts<'_>) -> Option<Warning> {
     let version = &facts.member.version;
     let (since, what) = match facts.installed_at {
@@ -351,7 +353,7 @@ fn says_when(description: &str) -> bool {
     WHEN.iter().any(|words| lower.contains(words))
 }
 
-/// How the skills of an audit are, all in all.
+/// The state of the skills of an audit as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Health {
     /// Nothing is wrong with any.
@@ -362,7 +364,7 @@ pub enum Health {
     Critical,
 }
 
-/// How the skills of an audit are, by what is wrong with each.
+/// The state of the skills of an audit, by what is wrong with each.
 #[must_use]
 pub fn health(issues: &[Vec<Issue>]) -> Health {
     let has_error = |issues: &&Vec<Issue>| {

@@ -2,19 +2,18 @@
 
 use model::{Skill, SkillId, tokens};
 
-/// Share of the budget from which on a skill is heavy, in percent. Of 510 public skills 76
-/// have so much of the default, 12,500 characters.
+/// Share of the budget from which on a skill is heavy, in percent.
+// Of 510 public skills 76 reach this share of the default, 12,500 characters.
 pub(super) const HEAVY_PERCENT: u32 = 25;
-/// Share from which on it is among what would make a full context less.
+/// Share from which on a report suggests loading it later.
 const LARGE_PERCENT: u32 = 15;
 /// Skills that a report names, the largest first.
 const MAX_LARGEST_SKILLS: usize = 5;
 
-/// What one skill costs.
+/// The cost of one skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
-    /// Characters of its name and description, which an agent is told of each skill, used or
-    /// not.
+    /// Characters of its name and description, which an agent reads of each skill, used or not.
     pub listed_chars: u64,
     /// The same in tokens, estimated.
     pub listed_tokens: u64,
@@ -26,7 +25,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// What a skill costs whose instructions are this text.
+    /// The cost of a skill whose instructions are this text.
     #[must_use]
     pub fn of(skill: &Skill, text: &str) -> Self {
         let chars = |text: &str| text.chars().count() as u64;
@@ -39,20 +38,20 @@ impl Cost {
     }
 }
 
-/// A skill and what it costs.
+/// A skill and its cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// The skill.
     pub id: SkillId,
     /// Name, as its front matter writes it.
     pub name: String,
-    /// What it costs.
+    /// Its cost.
     pub cost: Cost,
     /// It is installed, so that it is paid for already.
     pub installed: bool,
 }
 
-/// What skills would add to what is installed.
+/// The addition of skills to what is installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Estimate {
     /// Characters of all that is installed; 0 where that does not count.
@@ -67,7 +66,7 @@ pub struct Estimate {
     pub percent: u32,
     /// Each skill that was asked for.
     pub items: Vec<Item>,
-    /// What is beyond the limit; none: it fits.
+    /// The characters over the limit; none: it fits.
     pub overflow: Option<u64>,
     /// Characters of names and descriptions of all of them, which are always paid.
     pub listed_chars: u64,
@@ -77,8 +76,8 @@ pub struct Estimate {
     pub recommendations: Vec<String>,
 }
 
-/// What skills add to what is installed; none: that does not count, and neither does it
-/// matter which of the skills are.
+/// What skills add to what is installed. Without `current` all of them count as new, whether
+/// they are installed or not.
 #[must_use]
 pub fn estimate(asked: Vec<Item>, current: Option<&[Item]>, limit: u64) -> Estimate {
     let is_new = |item: &&Item| current.is_none() || !item.installed;
@@ -113,24 +112,25 @@ pub fn estimate(asked: Vec<Item>, current: Option<&[Item]>, limit: u64) -> Estim
     }
 }
 
-/// What to do where skills have so many characters too many.
+/// What to do where skills have `over` characters too many.
 fn too_much(over: u64, mut items: Vec<&Item>) -> Vec<String> {
     items.sort_by(|a, b| (b.cost.chars, a.id.key()).cmp(&(a.cost.chars, b.id.key())));
-    let mut told = Vec::new();
+    let mut steps = Vec::new();
+    // The smallest skill that is large enough: with it gone the least is lost.
     if let Some(enough) = items.iter().rev().find(|item| item.cost.chars >= over) {
-        told.push(format!(
+        steps.push(format!(
             "Without {} ({} characters) it fits",
             enough.id, enough.cost.chars
         ));
     } else if let Some(largest) = items.first() {
-        told.push(format!(
+        steps.push(format!(
             "Begin with {}, which has {} of the {over} characters that are too many",
             largest.id, largest.cost.chars
         ));
     }
-    told.push("Move what a skill does not always need from SKILL.md into other files".to_owned());
-    told.push("Raise the budget (`install.budget_chars` of the server)".to_owned());
-    told
+    steps.push("Move what a skill does not always need from SKILL.md into other files".to_owned());
+    steps.push("Raise the budget (`install.budget_chars` of the server)".to_owned());
+    steps
 }
 
 /// How much of the budget is used, and by what.
@@ -183,6 +183,7 @@ pub fn report(mut items: Vec<Item>, total: u64) -> BudgetReport {
 /// Characters in percent of a budget, rounded up, so that only what fits has 100 or less.
 #[must_use]
 pub fn percent(some: u64, budget: u64) -> u32 {
+    // In 128 bits: nothing bounds a size here, and a hundred times as much could overflow.
     let percent = (u128::from(some) * 100).div_ceil(u128::from(budget.max(1)));
     u32::try_from(percent).unwrap_or(u32::MAX)
 }

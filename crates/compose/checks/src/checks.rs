@@ -32,7 +32,7 @@ impl fmt::Debug for Checks {
 }
 
 impl Checks {
-    /// Checks of a registry's skills, whose characters may come to so many together.
+    /// Checks of a registry's skills, which together may have `budget` characters.
     #[must_use]
     pub fn new(registry: Registry, installed: Arc<dyn Installed>, budget: u64) -> Self {
         Self {
@@ -42,8 +42,8 @@ impl Checks {
         }
     }
 
-    /// The same of the skills of another registry: that of a caller who has some of their own
-    /// in front.
+    /// Checks of the skills of another registry: that of a caller who has some of their own in
+    /// front.
     #[must_use]
     pub fn with_skills(&self, registry: Registry) -> Self {
         Self {
@@ -82,7 +82,8 @@ impl Checks {
                 Vec::new()
             };
             let left_out = add_installed(&this.registry, &installed, &mut others, stop)?;
-            // What was asked for goes before what is installed, which may be another version.
+            // The first of each skill stays: what was asked for comes before what is installed,
+            // which may be another version.
             let mut known: HashSet<SkillKey> = HashSet::new();
             others.retain(|member| known.insert(member.id.key()));
             let others = others.into_iter().map(Subject::from).collect();
@@ -96,7 +97,7 @@ impl Checks {
             .await
     }
 
-    /// What skills would add to what is installed, where that is to count.
+    /// Estimates what skills would add to what is installed, where that is to count.
     ///
     /// # Errors
     /// A skill cannot be found or read; what is installed cannot.
@@ -123,7 +124,7 @@ impl Checks {
             let mut current = Vec::new();
             for skill in installed.iter().filter(|_| include_current) {
                 stop.check()?;
-                current.push(this.current(skill));
+                current.push(this.current(&catalog, skill));
             }
             let current = include_current.then_some(current.as_slice());
             Ok(budget::estimate(asked, current, this.budget))
@@ -137,6 +138,7 @@ impl Checks {
     pub(super) fn installed(&self, health: bool) -> Result<Vec<InstalledSkill>, Error> {
         let installed = self.installed.installed(health);
         let mut installed = installed.map_err(Error::Installed)?;
+        // What is installed on this machine may be more than the caller may see.
         if let Some(view) = self.registry.view() {
             installed.retain(|skill| view.sees(&skill.id));
         }
@@ -179,10 +181,6 @@ impl Checks {
         })
     }
 
-    pub(super) fn installed_member(&self, skill: &InstalledSkill) -> Result<Member, Error> {
-        installed_member(&self.registry, &self.registry.catalog(), skill)
-    }
-
     /// The instructions of a version, front matter included.
     pub(super) fn text(&self, member: &Member) -> Result<String, Error> {
         let Some(file) = member.version.skill_md() else {
@@ -192,11 +190,11 @@ impl Checks {
         Ok(String::from_utf8_lossy(&content).into_owned())
     }
 
-    /// What an installed skill costs: as it was installed, also where its version is not handed
-    /// out any more.
-    fn current(&self, skill: &InstalledSkill) -> Item {
-        match self.installed_member(skill) {
+    /// The cost of an installed skill, also where this server no longer hands its version out.
+    fn current(&self, catalog: &Catalog, skill: &InstalledSkill) -> Item {
+        match installed_member(&self.registry, catalog, skill) {
             Ok(member) => Item {
+                // An estimate shows no tokens of what is installed, so its text is not read.
                 cost: Cost::of(&member.version.skill, ""),
                 ..unread(skill)
             },
@@ -223,7 +221,8 @@ pub fn against_installed(
     Ok(report)
 }
 
-/// Adds the versions that are installed; those that cannot be had are told.
+/// Adds the versions that are installed, and returns the skills whose versions this server does
+/// not hand out.
 fn add_installed(
     registry: &Registry,
     installed: &[InstalledSkill],
@@ -241,7 +240,7 @@ fn add_installed(
     Ok(left_out)
 }
 
-fn installed_member(
+pub(super) fn installed_member(
     registry: &Registry,
     catalog: &Catalog,
     skill: &InstalledSkill,
@@ -285,7 +284,7 @@ pub(super) fn unread(skill: &InstalledSkill) -> Item {
     }
 }
 
-/// Of what is installed and this server does not have, that it was left out.
+/// A sentence on the installed skills that were not compared.
 fn uncompared(left_out: &[SkillId]) -> Option<String> {
     let shown: Vec<&str> = left_out
         .iter()

@@ -1,5 +1,7 @@
 //! What keeps two skills from being used side by side.
 
+use std::cmp::Reverse;
+
 use super::advice;
 use super::triggers::{Overlap, Triggers, overlap};
 use composition::{FindingCode, Member, ToolPolicy, alone};
@@ -9,13 +11,13 @@ use model::Skill;
 /// Share of stated triggers from which on an agent cannot tell two skills apart, in percent.
 const STATED_WARNING_PERCENT: u32 = 50;
 /// The same for phrases of descriptions, which are read with their context: more of them
-/// must be shared, and at least so many.
+/// must be shared, and at least this many.
 const READ_WARNING_PERCENT: u32 = 75;
 const MIN_READ_PHRASES: usize = 3;
 /// Phrases of descriptions that are shared by chance.
 const READ_CHANCE_PERCENT: u32 = 25;
 
-/// What a conflict is about.
+/// The subject of a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConflictKind {
     /// The same words call both skills up.
@@ -37,7 +39,7 @@ pub enum ConflictSeverity {
     Info,
 }
 
-/// One thing that two skills are at odds about.
+/// One thing in which two skills conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     /// What it is about.
@@ -62,6 +64,7 @@ impl Conflict {
         Self {
             kind,
             severity,
+            // Names and phrases in it are their authors', and must not pass for lines of ours.
             description: model::printable(&description.into()).into_owned(),
             resolutions: resolutions.to_vec(),
             overlap: None,
@@ -69,7 +72,7 @@ impl Conflict {
     }
 }
 
-/// A skill, and what calls it up, which is read once however many it is compared with.
+/// A skill and its triggers, which are read once for all comparisons.
 #[derive(Debug, Clone)]
 pub struct Subject {
     /// The version.
@@ -85,7 +88,7 @@ impl From<Member> for Subject {
     }
 }
 
-/// All that two skills are at odds about, the worst first. Kinds, severities and overlaps
+/// All conflicts of two skills, the worst first. Kinds, severities and overlaps
 /// are the same whichever of them comes first. A skill has none with itself.
 ///
 /// # Errors
@@ -142,7 +145,7 @@ fn same_triggers(one: &Subject, other: &Subject) -> Option<Conflict> {
     })
 }
 
-/// What the rules of composition say of the two.
+/// The conflicts of the two by the rules of composition.
 fn behavioral(
     one: &Member,
     other: &Member,
@@ -182,7 +185,7 @@ fn behavioral(
                 ConflictSeverity::Info,
                 &["Write patterns whose coverage can be decided"],
             ),
-            // What is about one of them alone, or about what is not here.
+            // The others are about one of the two alone, or about a skill that is not here.
             _ => return None,
         };
         let about_both = members
@@ -203,6 +206,7 @@ fn uppercase(text: &str) -> String {
 
 /// Two skills of one folder name cannot both be installed.
 fn same_folder(one: &Member, other: &Member) -> Option<Conflict> {
+    // On macOS and Windows folders that differ in case alone are one.
     let same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
     let (slug, name) = (one.id.slug(), &one.version.skill.name);
     if same(slug, other.id.slug()) {
@@ -238,6 +242,7 @@ fn written(skill: &Skill) -> impl Iterator<Item = &str> {
     skill.allowed_tools.iter().filter_map(|tool| {
         let (name, path) = tool.strip_suffix(')')?.split_once('(')?;
         let path = path.trim();
+        // A pattern of nothing but stars is every file, which says nothing of a collision.
         (WRITERS.contains(&name.trim()) && !path.trim_matches(['*', '/', '.']).is_empty())
             .then_some(path)
     })
@@ -276,7 +281,7 @@ fn same_tools(one: &Member, other: &Member) -> Option<Conflict> {
     ))
 }
 
-/// A conflict, and whom it is with.
+/// A conflict, and the other skill.
 #[derive(Debug, Clone)]
 pub struct Opposed {
     /// The other skill.
@@ -293,8 +298,8 @@ impl Opposed {
     }
 }
 
-/// What a skill is at odds about with others: the worst first, then by how much they share,
-/// then by id.
+/// The conflicts of a skill with others: the worst first, then by how much they share, then by
+/// id.
 #[derive(Debug, Clone)]
 pub struct ConflictReport {
     /// The skill.
@@ -329,11 +334,9 @@ pub fn compare(
         let overlap = opposed.conflict.overlap.as_ref();
         overlap.map_or(0, |overlap| overlap.percent)
     };
-    found.sort_by(|a, b| {
-        let order = a.conflict.severity.cmp(&b.conflict.severity);
-        let order = order.then_with(|| share(b).cmp(&share(a)));
-        let order = order.then_with(|| a.with.member.id.key().cmp(&b.with.member.id.key()));
-        order.then_with(|| a.conflict.kind.cmp(&b.conflict.kind))
+    found.sort_by_cached_key(|it| {
+        let (severity, kind) = (it.conflict.severity, it.conflict.kind);
+        (severity, Reverse(share(it)), it.with.member.id.key(), kind)
     });
     Ok(ConflictReport {
         recommendations: advice::recommend(&subject, &found),

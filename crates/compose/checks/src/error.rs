@@ -22,7 +22,7 @@ pub enum Error {
     /// The skills could not be composed.
     #[error(transparent)]
     Composition(#[from] composition::Error),
-    /// What is installed is not known.
+    /// The list of what is installed cannot be read.
     #[error(transparent)]
     Installed(Failure),
     /// Work was refused, or stopped.

@@ -1,4 +1,4 @@
-//! What a host runs so that its agent thinks of its skills.
+//! Hooks by which a host reminds its agent of its skills.
 //!
 //! No word of an author is part of a command: the command asks at each message what is
 //! installed, and prints ids of skills.
@@ -11,12 +11,12 @@ use super::conflict::Subject;
 use facets::Phrase;
 use model::Skill;
 
-/// The command that reads a message as hosts hand it to hooks, and says which skills it calls
-/// up.
+/// The command that reads a message in the form in which hosts give it to hooks, and prints the
+/// skills that it calls up.
 pub const COMMAND: &str = "repertoire activation --hook";
 /// Patterns of an answer.
 const MAX_PATTERNS: usize = 100;
-/// Skills that a message is told of.
+/// Skills that are printed for a message.
 const MAX_CALLED_SKILLS: usize = 5;
 
 /// Files that call a skill up.
@@ -28,7 +28,7 @@ pub struct FileTrigger {
     pub description: String,
 }
 
-/// What a host runs, and for which files a skill should be thought of.
+/// The commands of a host, and the files that call skills up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hooks {
     /// Commands that run before a message goes to the agent.
@@ -56,7 +56,7 @@ pub fn hooks(subjects: &[Subject]) -> Option<Hooks> {
     })
 }
 
-/// Keys by which hosts know for which files a text is.
+/// Keys under which hosts look for the files that a text is about.
 const KEYS: [&str; 4] = ["globs", "paths", "file_patterns", "file-patterns"];
 
 fn files(subject: &Subject) -> Vec<FileTrigger> {
@@ -90,6 +90,8 @@ fn texts(value: &Value) -> Vec<String> {
 
 /// A glob of plain characters, which means no more than it shows.
 fn is_glob(text: &str) -> bool {
+    // It is an author's text that ends in the settings of a host: nothing that a shell, or a
+    // reader of settings, takes for more than a path.
     let plain = |c: char| c.is_alphanumeric() || "*?[]{},./_- ".contains(c);
     (1..=200).contains(&text.len()) && text.chars().all(plain)
 }
@@ -105,7 +107,7 @@ fn endings(skill: &Skill) -> BTreeSet<String> {
         let is_ending = (2..=5).contains(&ending.len())
             && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
             && ending.bytes().any(|byte| byte.is_ascii_alphabetic());
-        // A platform, and files that hold secrets.
+        // `.NET` is a platform, and `.env` holds secrets that no skill should be reminded of.
         (is_ending && !matches!(ending.as_str(), "net" | "env")).then_some(ending)
     };
     words.filter_map(ending).collect()
@@ -124,16 +126,13 @@ pub fn called_by<'a>(
         let phrases = triggers
             .iter()
             .filter_map(|text| Some((text, Phrase::stated(text)?)));
-        let mut called: Option<(&String, Phrase)> = None;
-        for (text, phrase) in phrases.filter(|(_, phrase)| phrase.is_in(&asked)) {
-            let longest = called
-                .as_ref()
-                .map_or(0, |(_, longest)| longest.stems.len());
-            if phrase.stems.len() > longest {
-                called = Some((text, phrase));
-            }
-        }
-        Some((skill, called?.0.as_str()))
+        let called = phrases.filter(|(_, phrase)| phrase.is_in(&asked));
+        // Of equally long ones the first, where `max_by_key` would take the last.
+        let longest = called.reduce(|longest, next| {
+            let is_longer = next.1.stems.len() > longest.1.stems.len();
+            if is_longer { next } else { longest }
+        });
+        Some((skill, longest?.0.as_str()))
     });
     called.take(MAX_CALLED_SKILLS).collect()
 }

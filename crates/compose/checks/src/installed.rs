@@ -21,11 +21,11 @@ pub struct InstalledSkill {
     pub chars: u64,
     /// Since when.
     pub time: Timestamp,
-    /// What of it is not on disk as it was installed. None: all of it is, or nobody asked.
+    /// What on disk differs from what was installed. None: nothing, or it was not compared.
     pub damage: Option<String>,
 }
 
-/// Who knows what is installed.
+/// The list of what is installed.
 pub trait Installed: Debug + Send + Sync {
     /// The skills that are installed, by id; with `health` their files are compared with what
     /// was installed. May block.

@@ -1,5 +1,5 @@
-//! Whether skills get into each other's way, what they cost the context of an agent, and
-//! whether they can be used and are.
+//! Conflicts between skills, what skills cost the context of an agent, and whether they can be
+//! used and are.
 //!
 //! Rules:
 //!

@@ -1,14 +1,14 @@
 //! Files that instructions name and the skill does not have.
 //!
-//! Two forms are sure enough to be told: links of Markdown, and paths below the folders of
-//! the Agent Skills standard where the skill has that folder. Whatever leaves the skill, or
-//! has a placeholder in it, is somebody else's.
+//! Two forms are sure enough to be reported: links of Markdown, and paths below the folders
+//! of the Agent Skills standard where the skill has that folder. A path that leaves the skill,
+//! or has a placeholder in it, is no file of the skill.
 
 use std::collections::BTreeSet;
 
 use model::FileEntry;
 
-/// Files of one skill that are told.
+/// Files of one skill that are reported.
 const MAX_REPORTED_FILES: usize = 20;
 /// Folders of the standard.
 const FOLDERS: [&str; 3] = ["scripts/", "references/", "assets/"];
@@ -30,7 +30,7 @@ pub fn dead(text: &str, files: &[FileEntry]) -> Vec<Dead> {
     let linked = linked.map(|link| (link.line, link.path));
     let named = text.lines().enumerate().flat_map(|(at, line)| {
         let named = paths(line).filter(|path| has_folder_of(path, files));
-        // The target of a link is one, too.
+        // Such a path may be the target of a link, where a space is written `%20`.
         named.map(move |path| (at + 1, path.replace("%20", " ")))
     });
     let mut all: Vec<(usize, String)> = linked.chain(named).collect();
@@ -52,7 +52,7 @@ fn paths(line: &str) -> impl Iterator<Item = &str> {
         .map(|word| word.trim_end_matches(['.', ':', '!', '?']))
         .filter(|word| FOLDERS.iter().any(|folder| word.starts_with(folder)))
         .filter(|word| word.rsplit('/').next().is_some_and(has_ending))
-        // What has one of these stands for something.
+        // With one of these it is a placeholder, a glob or a variable.
         .filter(|word| !word.contains([':', '{', '}', '*', '$', '…']) && !word.contains("..."))
 }
 

@@ -1,12 +1,13 @@
-//! What calls a skill up, and what of it two skills share.
+//! The phrases that call a skill up, and those that two skills share.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::share;
 use facets::{Phrase, uses};
 use model::Skill;
 
-/// Phrases of a skill that are looked at.
+/// Phrases of a skill that count.
 pub const MAX_TRIGGERS: usize = 200;
 /// Shared phrases that are shown.
 const MAX_SHOWN_PHRASES: usize = 20;
@@ -61,7 +62,7 @@ impl Triggers {
     }
 }
 
-/// What two skills share.
+/// The phrases that two skills share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlap {
     /// Phrases of either that call both up, those of the most words first. Of more than 20
@@ -84,10 +85,7 @@ pub fn overlap(one: &Triggers, other: &Triggers) -> Option<Overlap> {
     let of_one: Vec<&Phrase> = one.phrases.iter().filter(both).collect();
     let of_other: Vec<&Phrase> = other.phrases.iter().filter(both).collect();
     let mut shared: Vec<&Phrase> = of_one.iter().chain(&of_other).copied().collect();
-    shared.sort_by(|a, b| {
-        let order = b.stems.len().cmp(&a.stems.len());
-        order.then_with(|| (&a.stems, &a.text).cmp(&(&b.stems, &b.text)))
-    });
+    shared.sort_by_key(|phrase| (Reverse(phrase.stems.len()), &phrase.stems, &phrase.text));
     shared.dedup_by(|a, b| a.stems == b.stems);
     if shared.is_empty() {
         return None;

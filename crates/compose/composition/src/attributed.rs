@@ -23,7 +23,8 @@ pub(super) fn attribute<'a, I: Iterator<Item = &'a str>>(
     texts: impl Fn(&'a Skill) -> I,
 ) -> Vec<Attributed> {
     let mut all: Vec<Attributed> = Vec::new();
-    // The standard map: whoever writes the texts cannot make them collide.
+    // The standard map, with its random seed: the texts are those of strangers, who could make
+    // the keys of a faster hash collide.
     let mut positions: HashMap<&str, usize> = HashMap::new();
     for (at, member) in members.iter().enumerate() {
         for text in texts(&member.version.skill) {

@@ -1,8 +1,8 @@
-//! A call of a tool, as far as patterns look at it: the command line, the
+//! A call of a tool, as far as patterns read it: the command line, the
 //! address, the path.
 //!
 //! Hosts name these arguments differently. Where two of the names are there and
-//! differ, it is not known which one counts.
+//! differ, nobody knows which one counts.
 
 use std::cell::OnceCell;
 
@@ -11,11 +11,12 @@ use serde_json::{Map, Value};
 use super::command_line::{self, Command};
 use super::uncertainty::{Uncertainty, shown};
 
-/// A call that is to be checked.
+/// A call to check.
 #[derive(Debug)]
 pub struct Call<'a> {
     pub(super) tool: &'a str,
     arguments: &'a Map<String, Value>,
+    // Every pattern on commands asks for them, and a set has hundreds: parsed once.
     commands: OnceCell<Result<Vec<Command>, Uncertainty>>,
 }
 
@@ -36,6 +37,8 @@ const COMMAND: Named = Named {
         "script",
         "shellcommand",
     ],
+    // With `args` the text is not the whole command, and with `env` or `shell` another program
+    // may read it.
     modifiers: &["args", "argv", "arguments", "env", "environment", "shell"],
 };
 
@@ -67,6 +70,7 @@ const FOLDER: &[&str] = &[
 ];
 
 const ADDRESS: Named = Named {
+    // A `host` or `proxy` of its own sends the request elsewhere than the address says.
     names: &["url", "address", "href", "link", "uri", "urls"],
     modifiers: &["baseurl", "host", "proxy"],
 };
@@ -94,6 +98,7 @@ impl<'a> Call<'a> {
     fn given(&self, names: &[&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
         self.arguments
             .iter()
+            // Models write null for what they leave out.
             .filter(|(name, value)| !value.is_null() && is_one_of(names, name))
             .map(|(name, value)| (name.as_str(), value))
     }
@@ -103,6 +108,8 @@ impl<'a> Call<'a> {
         let mut given = self.given(named.names);
         let usual = named.names.first().copied().unwrap_or_default();
         let (name, value) = given.next().ok_or(Uncertainty::NoArgument(usual))?;
+        // An attacker would put a harmless text under the name that we read, and the real one
+        // under the name that the host reads.
         if let Some((other, _)) = given.find(|(_, other)| *other != value) {
             return Err(Uncertainty::TwoArguments(shown(name), shown(other)));
         }
@@ -126,6 +133,7 @@ impl<'a> Call<'a> {
     /// The path of the file that it is about.
     pub(super) fn path(&self) -> Result<&'a str, Uncertainty> {
         let path = self.text(&PATH)?;
+        // An absolute path stays the same in whichever folder the tool starts.
         match self.given(FOLDER).next() {
             Some((folder, _)) if !path.starts_with('/') => {
                 Err(Uncertainty::Modifier(shown(folder)))

@@ -1,6 +1,6 @@
 //! Whether a composition permits a call.
 //!
-//! What is forbidden is looked at first; what cannot be told is not permitted.
+//! What is forbidden comes first; what cannot be decided is not permitted.
 
 use super::pattern::ToolPattern;
 use super::proof::Statement;
@@ -18,7 +18,7 @@ pub struct Decision<'a> {
     pub rule: ToolRule,
     /// What decided: the statement of a member.
     pub by: Option<&'a Statement>,
-    /// Why it cannot be told, where it cannot.
+    /// Why it cannot be decided, where it cannot.
     pub doubt: Option<Uncertainty>,
 }
 
@@ -42,7 +42,8 @@ impl Composed {
         // A doubt about what allows is no refusal yet: another pattern may allow the call for
         // sure.
         for pattern in &self.allowed {
-            // Few patterns are of a call, so that is asked first.
+            // Few patterns match a call, so the cheap comparison comes before the search for
+            // the proof.
             match pattern.permits(call) {
                 Ok(false) => {}
                 _ if !self.is_permitted(pattern) => {}
@@ -63,24 +64,17 @@ impl Composed {
             .filter_map(|pattern| self.proof(pattern))
             .filter(|proof| proof.rule == ToolRule::NotGrantedByAll)
             .min_by(|a, b| a.tool.cmp(&b.tool));
-        match lost {
-            Some(proof) => Decision {
-                rule: ToolRule::NotGrantedByAll,
-                by: proof.grants.first(),
-                doubt: None,
-            },
-            None => Decision {
-                rule: ToolRule::NotGranted,
-                by: None,
-                doubt: None,
-            },
+        Decision {
+            rule: lost.map_or(ToolRule::NotGranted, |proof| proof.rule),
+            by: lost.and_then(|proof| proof.grants.first()),
+            doubt: None,
         }
     }
 
-    /// Commands of one line, each permitted by a pattern of its own.
+    /// The first of the patterns that together permit all commands of a line.
     fn jointly(&self, call: &Call<'_>) -> Option<&ToolPattern> {
         // A line of several commands is allowed where each of them is: no pattern needs to
-        // allow the whole line.
+        // allow the whole line. The forbidding patterns have seen all of it by now.
         let commands = call.commands().ok()?;
         let mut by = None;
         for command in commands {
@@ -110,9 +104,8 @@ impl Composed {
     }
 
     fn undecided(&self, pattern: &ToolPattern, doubt: Uncertainty) -> Decision<'_> {
-        let doubt = Some(doubt);
         Decision {
-            doubt,
+            doubt: Some(doubt),
             ..self.decision(ToolRule::Undecided, pattern)
         }
     }

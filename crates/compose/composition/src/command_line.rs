@@ -30,6 +30,8 @@ impl Command {
     fn new(words: Vec<ShellWord>) -> Result<Self, Uncertainty> {
         let first = words.first().map(|word| word.text.as_str());
         let first = first.unwrap_or_default();
+        // `[` and `[[` are programs. Any other program with a wildcard is whatever file the
+        // shell finds for it.
         let is_test = matches!(first, "[" | "[[");
         if !is_test && words.first().is_some_and(|word| word.has_glob) {
             return Err(Uncertainty::Shell(
@@ -80,7 +82,7 @@ pub(super) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// What a redirection may lead to: another stream, or nothing.
+/// Targets of a redirection that writes no file.
 const TARGETS: &[&str] = &["&1", "&2", "/dev/null", " /dev/null"];
 
 /// The commands of a command line.
@@ -92,6 +94,7 @@ pub(super) fn commands(line: &str) -> Result<Vec<Command>, Uncertainty> {
     while let Some(letter) = letters.next() {
         match letter {
             ' ' | '\t' => words.extend(word.take()),
+            // `&&`, `||` and `|&` leave no words between their letters, so they are covered.
             ';' | '&' | '|' | '\n' => {
                 words.extend(word.take());
                 if !words.is_empty() {
@@ -114,10 +117,13 @@ pub(super) fn commands(line: &str) -> Result<Vec<Command>, Uncertainty> {
                 letters = rest.chars();
             }
             '>' => {
+                // `2>&1`: a digit before the `>` names a stream, unless it is quoted, as then it
+                // is an argument.
                 let is_stream =
                     |word: &ShellWord| !word.is_quoted && matches!(word.text.as_str(), "1" | "2");
                 let rest = letters.as_str();
                 let rest = TARGETS.iter().find_map(|target| rest.strip_prefix(target));
+                // `/dev/nullx` is a file.
                 let ends = |rest: &&str| {
                     rest.is_empty() || rest.starts_with([' ', '\t', ';', '&', '|', '\n'])
                 };

@@ -1,6 +1,6 @@
 //! Rules on commands: `git:*`, `npm run test`, `eas *`.
 
-use super::command_line::{Command, base_name};
+use super::command_line::{Command, ShellWord, base_name};
 use super::uncertainty::{Uncertainty, shown};
 use super::{glob, programs};
 
@@ -56,6 +56,7 @@ impl CommandRule {
 
     /// It is about exactly this command: as an allowing rule reads.
     pub(super) fn permits(&self, command: &Command) -> bool {
+        // The strict text: `git log` must not permit a program whose name is `git log`.
         self.matches(command.text())
     }
 
@@ -74,12 +75,14 @@ impl CommandRule {
     }
 
     fn touches_one(&self, command: &Command) -> Result<bool, Uncertainty> {
+        // The loose text: quotes must not get a command past a rule that forbids it.
         let text = command.loose_text();
         let folder = command.program().len() - base_name(command.program()).len();
         let without_folder = text.get(folder..).unwrap_or_default();
         if self.matches(text) || self.matches(without_folder) {
             return Ok(true);
         }
+        // Only now: a sure match says more than the doubt that `sudo` or `make` leaves.
         programs::runs_alone(command)?;
         let name = base_name(command.program());
         let mut wanted = self.first().split(' ');
@@ -87,6 +90,8 @@ impl CommandRule {
         if !glob::matches(base_name(program), name) {
             return Ok(false);
         }
+        // `/opt/bin/git push` is forbidden, and the call says `git push`: which `git` that is
+        // depends on the machine.
         let folder = program.len() - base_name(program).len();
         let is_the_same = |glob: &str| {
             let glob = glob.get(folder..).unwrap_or_default();
@@ -117,6 +122,8 @@ fn may_mean<'a>(wanted: impl Iterator<Item = &'a str>, program: &str, command: &
         let Some((first, rest)) = given.split_first() else {
             return false;
         };
+        // Of `git` the first argument is the command, and a rule on another one is about something
+        // else.
         if programs::has_commands(program) && is_name(wanted) && is_name(&first.text) {
             if wanted != first.text {
                 return false;
@@ -124,7 +131,7 @@ fn may_mean<'a>(wanted: impl Iterator<Item = &'a str>, program: &str, command: &
             given = rest;
             continue;
         }
-        let may_be_option = |word: &super::command_line::ShellWord| {
+        let may_be_option = |word: &ShellWord| {
             word.text.starts_with('-') || (word.has_glob && word.text.starts_with(['*', '?', '[']))
         };
         return !wanted.starts_with('-') || given.iter().any(may_be_option);

@@ -4,7 +4,6 @@
 //! the skills; lists are written by first appearance.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use executor::Stop;
@@ -38,13 +37,13 @@ pub struct Composed {
     pub members: Vec<Member>,
     /// The steps, by first appearance.
     pub execution_protocol: Vec<Attributed>,
-    /// What must hold before.
+    /// Conditions before the first step.
     pub preconditions: Vec<Attributed>,
-    /// What holds afterwards.
+    /// Conditions after the last step.
     pub postconditions: Vec<Attributed>,
-    /// What is handed back; more than one contradict each other.
+    /// The promised outputs; more than one contradict each other.
     pub output_contracts: Vec<Promised>,
-    /// What is odd.
+    /// Warnings about it.
     pub findings: Vec<Finding>,
     /// What skills allow, whether or not it is permitted, by first appearance.
     pub(super) allowed: Vec<ToolPattern>,
@@ -82,14 +81,8 @@ impl Composed {
     }
 }
 
-/// Composes skills. Never fails: whether they go together is another question.
-#[must_use]
-pub fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
-    let Ok(composed) = compose_while(members, policy, || Ok::<_, Infallible>(()));
-    composed
-}
-
-/// The same, until nobody waits for it.
+/// Composes skills, unless nobody waits for it any more. Whether they go together is another
+/// question.
 ///
 /// # Errors
 /// The work is to stop.
@@ -98,15 +91,6 @@ pub fn compose_until(
     policy: ToolPolicy,
     stop: &Stop,
 ) -> Result<Composed, executor::Error> {
-    compose_while(members, policy, || stop.check())
-}
-
-/// Asks before each pattern, which is compared with all others, whether to go on.
-fn compose_while<E>(
-    members: &[Member],
-    policy: ToolPolicy,
-    go_on: impl Fn() -> Result<(), E>,
-) -> Result<Composed, E> {
     let ranks = ranks(members);
     let allowed = entries(members, &ranks, allowed_by);
     let forbidden = entries(members, &ranks, forbidden_by);
@@ -120,17 +104,18 @@ fn compose_while<E>(
     };
     let mut proofs: BTreeMap<Arc<str>, ToolProof> = BTreeMap::new();
     for entry in &allowed {
-        go_on()?;
+        // Before each, as a pattern is compared with all others.
+        stop.check()?;
         proofs.insert(entry.pattern.shared_text(), work.prove(entry));
     }
     for entry in &forbidden {
         let text = entry.pattern.shared_text();
         proofs.entry(text).or_insert_with(|| only_forbidden(entry));
     }
-    work.empty(proofs.values().any(|proof| proof.rule.allows()));
+    work.empty_toolsets(proofs.values().any(|proof| proof.rule.allows()));
     let output_contracts = work.outputs();
     let mut findings = work.findings;
-    // By what they say: the same skills in another order are told in the same words.
+    // By their text: the same skills in another order have the same findings.
     findings.sort_by(|a, b| (a.code, &a.message).cmp(&(b.code, &b.message)));
     let attributed = |texts: fn(&Skill) -> &[String]| {
         attribute(members, &ranks, |skill| {
@@ -155,6 +140,7 @@ fn compose_while<E>(
 /// The position of each member in the order of their ids.
 fn ranks(members: &[Member]) -> Vec<usize> {
     let mut order: Vec<_> = (0..members.len()).collect();
+    // Ids that differ in case alone are the same skill.
     let key = |member: &Member| member.id.as_str().to_ascii_lowercase();
     order.sort_by_cached_key(|at| members.get(*at).map(key));
     let mut ranks = vec![0; order.len()];
@@ -166,8 +152,8 @@ fn ranks(members: &[Member]) -> Vec<usize> {
     ranks
 }
 
-/// What a skill allows: what it says, and the tools that it declares, which loading it
-/// unlocks.
+/// The tools that a skill allows: those in its list, and those that it declares, which
+/// loading it unlocks.
 pub(super) fn allowed_by(skill: &Skill) -> impl Iterator<Item = &str> {
     let declared = skill.tool_configs.iter().map(|tool| tool.name.as_str());
     skill
@@ -177,7 +163,7 @@ pub(super) fn allowed_by(skill: &Skill) -> impl Iterator<Item = &str> {
         .chain(declared)
 }
 
-/// What a skill forbids.
+/// The tools that a skill forbids.
 pub(super) fn forbidden_by(skill: &Skill) -> impl Iterator<Item = &str> {
     skill.forbidden_tools.iter().map(String::as_str)
 }
@@ -207,7 +193,7 @@ impl<'a> Composing<'a> {
     fn prove(&mut self, entry: &'a Entry) -> ToolProof {
         let pattern = &entry.pattern;
         let is_intersection = self.policy == ToolPolicy::Intersection;
-        let (mut granting, mut beside) = (Vec::new(), Vec::new());
+        let (mut granting, mut partial) = (Vec::new(), Vec::new());
         for other in self.allowed.candidates(entry) {
             if std::ptr::eq(other, entry) || other.pattern.is_disjoint(pattern) {
                 continue;
@@ -215,7 +201,7 @@ impl<'a> Composing<'a> {
             if other.pattern.covers(pattern) {
                 granting.push(other);
             } else if is_intersection && !pattern.covers(&other.pattern) {
-                beside.push(other);
+                partial.push(other);
             }
         }
         let (mut denying, mut excepting) = (Vec::new(), Vec::new());
@@ -231,8 +217,8 @@ impl<'a> Composing<'a> {
                 Answer::No => {}
                 Answer::Yes => excepting.push(forbid),
                 Answer::Undecided => {
-                    // Taken for an overlap: of what may be forbidden nothing is granted
-                    // without a word.
+                    // Counts as an overlap: what may be forbidden is never granted without an
+                    // exception.
                     self.undecided(entry, forbid);
                     excepting.push(forbid);
                 }
@@ -242,7 +228,7 @@ impl<'a> Composing<'a> {
         for entries in [&mut granting, &mut denying, &mut excepting] {
             entries.sort_by(|a, b| a.pattern.text().cmp(b.pattern.text()));
         }
-        // A member's own pattern comes before the wider ones that it has.
+        // A member's own pattern comes first: the proof names it, not a wider one.
         let grants = self.once_per_member(std::iter::once(entry).chain(granting));
         let denials = self.once_per_member(denying.into_iter());
         let exceptions: Vec<_> = excepting.into_iter().flat_map(statements).collect();
@@ -258,7 +244,7 @@ impl<'a> Composing<'a> {
             self.contradiction(pattern, &grants, &denials);
             ToolRule::Forbidden
         } else if is_intersection && grants.len() < self.members.len() {
-            self.beside(pattern, &grants, &beside);
+            self.partly_shared(pattern, &grants, &partial);
             ToolRule::NotGrantedByAll
         } else if exceptions.is_empty() {
             ToolRule::Granted
@@ -323,10 +309,10 @@ impl<'a> Composing<'a> {
     }
 
     /// Patterns of the intersection that share calls which neither of them names.
-    fn beside(&mut self, pattern: &ToolPattern, grants: &[Statement], beside: &[&Entry]) {
-        for other in beside {
+    fn partly_shared(&mut self, pattern: &ToolPattern, grants: &[Statement], partial: &[&Entry]) {
+        for other in partial {
             let (text, others) = (pattern.text(), other.pattern.text());
-            // Each pair once.
+            // Both of a pair come here: the lesser text reports it.
             if others < text || other.pattern.overlaps(pattern) == Answer::No {
                 continue;
             }
@@ -338,8 +324,8 @@ impl<'a> Composing<'a> {
         }
     }
 
-    /// What allows nothing.
-    fn empty(&mut self, is_any_allowed: bool) {
+    /// Reports skills that allow nothing.
+    fn empty_toolsets(&mut self, is_any_allowed: bool) {
         let empty = |member: &&Member| allowed_by(&member.version.skill).next().is_none();
         let silent: Vec<_> = self.members.iter().filter(empty).collect();
         for member in &silent {
@@ -355,7 +341,7 @@ impl<'a> Composing<'a> {
         }
     }
 
-    /// What the members promise, each promise once, by the first that makes it.
+    /// The outputs that members promise, each once, by the first that promises it.
     fn outputs(&mut self) -> Vec<Promised> {
         let mut all: Vec<Promised> = Vec::new();
         for (at, member) in self.members.iter().enumerate() {
@@ -386,16 +372,14 @@ impl<'a> Composing<'a> {
             } else {
                 format!("the output type {} with different schemas", listed(&kinds))
             };
-            let mut about: Vec<_> = all.iter().flat_map(|promised| &promised.members).collect();
-            about.sort_by_key(|at| self.ranks.get(**at));
-            let names: Vec<_> = about
-                .into_iter()
-                .filter_map(|at| self.members.get(*at))
-                .map(|member| &*member.name)
-                .collect();
+            let members = all.iter().flat_map(|promised| &promised.members);
+            let mut about: Vec<usize> = members.copied().collect();
+            about.sort_by_key(|at| self.ranks.get(*at));
+            let names = self.names(about.into_iter());
             let message = format!("{} promise {what}", listed(&names));
             let finding = Finding::new(FindingCode::OutputContractConflict, message);
-            self.findings.push(finding.about(names));
+            self.findings
+                .push(finding.about(names.into_iter().cloned()));
         }
         all
     }

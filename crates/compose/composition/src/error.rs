@@ -1,5 +1,7 @@
 //! What can go wrong with sets of skills, and what each means to a caller.
 
+use std::collections::BTreeSet;
+
 use super::Finding;
 use model::{Code, Failure, FieldProblem};
 
@@ -45,7 +47,7 @@ fn invalid(errors: &[Finding]) -> String {
     }
 }
 
-/// What mends a finding, by its code.
+/// The step that resolves a finding, by its code.
 fn step(code: super::FindingCode) -> &'static str {
     use super::FindingCode as Code;
     match code {
@@ -76,25 +78,21 @@ fn step(code: super::FindingCode) -> &'static str {
 /// Characters of a detail that are sure to come through.
 const DETAIL_CHARS: usize = 500;
 
-/// Codes and skills of the first errors as a JSON array; what they mean is told of the
-/// fields, in the same order.
+/// Codes and skills of the first errors as a JSON array; the fields say what they mean, in
+/// the same order.
 fn structured(errors: &[Finding]) -> String {
-    let mut text = String::new();
+    let (mut listed, mut chars) = (Vec::new(), "[]".len());
     for error in errors {
         let skill = error.skills.first().map_or("", |skill| &**skill);
         let one = serde_json::json!({"code": error.code.name(), "skill": skill}).to_string();
-        if text.chars().count() + one.chars().count() + 3 > DETAIL_CHARS {
+        // Cut between two errors, as a detail that is cut inside of one is no JSON.
+        chars += one.chars().count() + 1;
+        if chars > DETAIL_CHARS {
             break;
         }
-        text.push(if text.is_empty() { '[' } else { ',' });
-        text.push_str(&one);
+        listed.push(one);
     }
-    text.push(']');
-    if text.len() == 1 {
-        "[]".to_owned()
-    } else {
-        text
-    }
+    format!("[{}]", listed.join(","))
 }
 
 impl From<Error> for Failure {
@@ -103,16 +101,14 @@ impl From<Error> for Failure {
         match error {
             Error::Invalid { errors } => {
                 let mut failure = Failure::new(Code::SkillSetInvalid, message);
-                let mut steps: Vec<&str> = errors.iter().map(|error| step(error.code)).collect();
-                steps.dedup();
-                for (at, text) in steps.iter().enumerate() {
-                    if !steps.iter().take(at).any(|before| before == text) {
-                        failure = failure.suggest(*text);
+                let mut steps: Vec<&str> = Vec::new();
+                for step in errors.iter().map(|error| step(error.code)) {
+                    if !steps.contains(&step) {
+                        steps.push(step);
+                        failure = failure.suggest(step);
                     }
                 }
-                let mut codes: Vec<_> = errors.iter().map(|error| error.code).collect();
-                codes.sort_unstable();
-                codes.dedup();
+                let codes: BTreeSet<_> = errors.iter().map(|error| error.code).collect();
                 let codes: Vec<_> = codes.into_iter().map(super::FindingCode::name).collect();
                 failure = failure.detail("errors", codes.join(","));
                 failure = failure.detail("validation_errors", structured(&errors));

@@ -1,8 +1,7 @@
 //! Why no choice of versions meets all requirements, in sentences.
 //!
-//! The solver's derivation ends in facts that cannot all hold. These facts are
-//! what a person can change, so they are what is told; how one follows from the
-//! other is not.
+//! The solver's derivation ends in facts that cannot all hold. A person can change
+//! these facts, so they are reported; how one follows from the other is not.
 
 use std::sync::Arc;
 
@@ -15,9 +14,9 @@ use super::member::{Demand, rules_of};
 use super::resolve::Package;
 use executor::Stop;
 
-/// Facts that are told; of more, how many is.
+/// Facts that are reported; of the rest only how many there are.
 const MAX_FACTS: usize = 24;
-/// Facts that are looked at.
+/// Facts that are examined.
 const MAX_EXAMINED_FACTS: usize = 10_000;
 /// Versions that are named one by one.
 const MAX_NAMED_VERSIONS: usize = 6;
@@ -71,9 +70,7 @@ pub(super) fn explain(graph: &Graph, tree: Tree, stop: &Stop) -> Finding {
     Finding::new(FindingCode::RequirementsUnsolvable, message).about(skills)
 }
 
-/// The leaves of a derivation. Parts of it are shared: each is looked at once, since there
-/// may be more ways to them than anybody can walk. So many at most, and whether there are
-/// more.
+/// The leaves of a derivation, `max` at most, and whether there are more.
 fn externals(tree: &Tree, max: usize) -> (Vec<&Fact>, bool) {
     let mut found = Vec::new();
     let mut seen: FxHashSet<usize> = FxHashSet::default();
@@ -81,6 +78,8 @@ fn externals(tree: &Tree, max: usize) -> (Vec<&Fact>, bool) {
     while let Some(tree) = open.pop() {
         match tree {
             DerivationTree::Derived(derived) => {
+                // Parts of the tree are shared. Without this a part would be walked once for each
+                // way to it, and there can be exponentially many ways.
                 if derived.shared_id.is_none_or(|id| seen.insert(id)) {
                     open.push(&derived.cause2);
                     open.push(&derived.cause1);
@@ -93,12 +92,13 @@ fn externals(tree: &Tree, max: usize) -> (Vec<&Fact>, bool) {
     (found, false)
 }
 
-/// Drops a derivation part by part. Dropped as a whole it would take a stack as deep as it
-/// is.
+/// Drops a derivation part by part.
 fn take_apart(tree: Tree) {
+    // Dropped as a whole it recurses as deep as it is, and a long derivation would overflow the
+    // stack.
     let mut open = vec![Arc::new(tree)];
     while let Some(tree) = open.pop() {
-        // Whoever else holds it comes to it later.
+        // None: another part still holds it, which comes later.
         if let Some(DerivationTree::Derived(derived)) = Arc::into_inner(tree) {
             open.push(derived.cause2);
             open.push(derived.cause1);
@@ -148,30 +148,15 @@ fn fact(graph: &Graph, external: &Fact, stop: &Stop) -> Option<(Option<usize>, S
             );
             Some((Some(*at), fact))
         }
-        External::FromDependencyOf(Package::Skill(at), range, Package::Skill(target), _) => {
-            let (node, target) = (graph.node(*at)?, graph.node(*target)?);
+        External::FromDependencyOf(Package::Skill(at), range, Package::Skill(to), _) => {
+            let (node, target) = (graph.node(*at)?, graph.node(*to)?);
             let chosen = (0..node.len()).find(|version| range.contains(version))?;
-            let meant = |rule: &super::member::RuleOf<'_>| {
-                let mut all = target.choices.iter();
-                rule.demand == Demand::Requires
-                    && (target
-                        .id
-                        .slug()
-                        .eq_ignore_ascii_case(&rule.target.skill.to_string())
-                        || target
-                            .id
-                            .as_str()
-                            .eq_ignore_ascii_case(&rule.target.skill.to_string())
-                        || all.any(|v| {
-                            v.skill
-                                .name
-                                .eq_ignore_ascii_case(&rule.target.skill.to_string())
-                        }))
-            };
-            let version = node.choice(chosen)?;
-            let text = rules_of(version)
-                .find(meant)
-                .map_or(target.name.to_string(), |rule| rule.text.to_owned());
+            let mut rules = rules_of(node.choice(chosen)?);
+            let rule = rules.find(|rule| {
+                let is_requirement = rule.demand == Demand::Requires;
+                is_requirement && graph.meant(&rule.target.skill).contains(to)
+            });
+            let text = rule.map_or(&*target.name, |rule| rule.text);
             let of = versions(node, range);
             Some((Some(*at), format!("'{}' {of} requires '{text}'", node.name)))
         }

@@ -1,4 +1,4 @@
-//! What is wrong with a set of skills, or odd.
+//! Errors and warnings about a set of skills.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ codes! {
     MoreFindings = "MORE_FINDINGS", Warning;
 }
 
-/// One thing that is wrong, or odd.
+/// An error or a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Which one.
@@ -97,11 +97,12 @@ pub struct Finding {
 const MAX_CHAIN_LENGTH: usize = 24;
 
 impl Finding {
-    /// A finding of a code. Its message is a sentence on one line, whatever the names and
-    /// rules in it hold: who reads it tells what skills say from what the server says.
+    /// A finding of a code, with its message on one line.
     pub(super) fn new(code: FindingCode, message: impl Into<String>) -> Self {
         Self {
             code,
+            // Names and rules in it are a stranger's: a line break would let them pass for
+            // something that the server says.
             message: printable(&message.into()).into_owned(),
             skills: Vec::new(),
             chain: Vec::new(),
@@ -164,6 +165,7 @@ pub(super) fn listed<S: AsRef<str>>(names: &[S]) -> String {
         .iter()
         .take(MAX_SHOWN_NAMES)
         .map(|name| name.as_ref().len());
+    // Measured first, since each of thousands of findings may list names.
     let length = shown.map(|name| name + "' and '".len()).sum::<usize>();
     let mut text = String::with_capacity(length + 32 * more.min(1));
     for (at, name) in names.iter().take(MAX_SHOWN_NAMES).enumerate() {

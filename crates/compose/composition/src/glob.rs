@@ -10,23 +10,22 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 
 /// Every text that the narrow pattern matches, the wide one matches too.
 ///
-/// A `*` of the narrow one may be any text, so nothing but a `*` of the wide one
-/// takes it. There are more letters than a pattern has, so nothing else could.
 pub(super) fn covers(wide: &str, narrow: &str) -> bool {
+    // A `*` of the narrow one may be any text, so nothing but a `*` of the wide one takes it:
+    // there are more letters than a pattern has.
     walk(wide.as_bytes(), narrow.as_bytes(), |wide, narrow| {
         wide == narrow && narrow != b'*'
     })
 }
 
 /// There is a text that both match.
-///
-/// Two patterns with a `*` each share one where their beginnings and their ends
-/// agree: what stands between can follow one after the other.
 pub(super) fn overlaps(a: &str, b: &str) -> bool {
     match (a.split_once('*'), b.split_once('*')) {
         (None, None) => a == b,
         (None, Some(_)) => matches(b, a),
         (Some(_), None) => matches(a, b),
+        // Beginnings and ends decide: what is between them in one pattern can follow what is
+        // between them in the other.
         (Some((a_begin, a_rest)), Some((b_begin, b_rest))) => {
             let a_end = a_rest.rsplit('*').next().unwrap_or_default();
             let b_end = b_rest.rsplit('*').next().unwrap_or_default();
@@ -45,10 +44,11 @@ pub(super) fn begin_apart(a: &str, b: &str) -> bool {
     pairs.any(|(a, b)| a != b)
 }
 
-/// Matches from the left, and goes back to the last `*` only: an earlier one
-/// could take no more than the last one can. By bytes: what stands between two
-/// `*` is whole letters, which are found nowhere but at letters.
+/// Matches from the left, and goes back to the last `*`.
 fn walk(mut pattern: &[u8], mut text: &[u8], fits: impl Fn(u8, u8) -> bool) -> bool {
+    // The last `*` alone, as an earlier one could take no more than it can: so the time is the
+    // product of the lengths, whatever a stranger writes. By bytes: between two `*` there are
+    // whole letters, and UTF-8 finds these nowhere but at letters.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         match (pattern, text) {

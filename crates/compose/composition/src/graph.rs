@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pubgrub::Ranges;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::finding::{Finding, FindingCode};
 use super::member::{Demand, because, meets, rules_of};
 use super::resolve::{Library, Package, RequestedSkill};
+use super::rules::Names;
 use super::{Error, Member};
 use executor::Stop;
-use model::{Reference, SkillId, SkillKey, Version, VersionNumber, VersionWish};
+use model::{Reference, SkillId, Version, VersionNumber, VersionWish};
 
-/// Versions of all skills that are looked at, at most.
+/// Versions of all skills together that are read.
 const MAX_VERSIONS: usize = 20_000;
 /// Skills that a set may come to.
 pub(super) const MAX_SKILLS: usize = 4_096;
@@ -31,7 +32,7 @@ pub(super) struct Node {
     demands: Vec<Demands>,
 }
 
-/// What a version demands.
+/// The demands of a version.
 #[derive(Debug)]
 pub(super) enum Demands {
     /// Of each of these packages one of these versions.
@@ -40,25 +41,23 @@ pub(super) enum Demands {
     Impossible(String),
 }
 
-/// Two skills that cannot stand each other.
+/// Two skills that rule each other out.
 #[derive(Debug)]
 pub(super) struct Conflict {
-    /// Who says so.
+    /// The skill that has the rule.
     pub(super) by: usize,
-    /// Whom it names.
+    /// The skill that the rule names.
     with: usize,
 }
 
-/// All of it.
+/// All skills that can be reached.
 #[derive(Debug)]
 pub(super) struct Graph {
     nodes: Vec<Node>,
-    places: FxHashMap<SkillKey, usize>,
-    /// Places by short name.
-    short: FxHashMap<String, Vec<usize>>,
+    names: Names,
     pub(super) conflicts: Vec<Conflict>,
     pub(super) root: Demands,
-    /// What was asked for, by place.
+    /// What was asked for, by position.
     pub(super) asked: BTreeMap<usize, String>,
 }
 
@@ -75,26 +74,19 @@ impl Node {
         self.choices.get(usize::try_from(version).ok()?)
     }
 
-    fn member(&self, version: &Arc<Version>) -> Member {
-        Member {
-            name: Arc::clone(&self.name),
-            id: self.id.clone(),
-            version: Arc::clone(version),
-        }
-    }
-
-    /// The versions that a rule would take.
+    /// The versions that a rule takes.
     fn meeting(&self, wish: &VersionWish) -> Ranges<u32> {
         range(&self.choices, |version| meets(version, wish))
     }
 }
 
-/// The places of those that fit, in as few pieces as they make.
+/// The positions of those that fit, in as few pieces as they make.
 fn range(choices: &[Arc<Version>], fits: impl Fn(&Arc<Version>) -> bool) -> Ranges<u32> {
     let mut ranges = Ranges::empty();
     let mut begin = None;
-    let places = (0_u32..).zip(choices.iter().map(Some).chain([None]));
-    for (at, version) in places {
+    // The `None` behind the last version ends the last piece.
+    let positions = (0_u32..).zip(choices.iter().map(Some).chain([None]));
+    for (at, version) in positions {
         match (begin, version.is_some_and(&fits)) {
             (None, true) => begin = Some(at),
             (Some(from), false) => {
@@ -117,8 +109,7 @@ impl Graph {
     ) -> Result<Result<Self, Box<Finding>>, Error> {
         let mut graph = Self {
             nodes: Vec::new(),
-            places: FxHashMap::default(),
-            short: FxHashMap::default(),
+            names: Names::default(),
             conflicts: Vec::new(),
             root: Demands::Of(BTreeMap::new()),
             asked: BTreeMap::new(),
@@ -150,14 +141,14 @@ impl Graph {
                 if position.is_none()
                     && let Some((id, name)) = library.find(&reference)
                 {
-                    if !graph.places.contains_key(&id.key()) {
+                    if graph.position(&id).is_none() {
                         versions += graph.add(library, &id, &name, &[], stop)?;
                     }
                     position = graph.position(&id);
                 }
                 found.insert(text, position);
-                // Looked at while it grows: a set that reaches everything is refused before
-                // all of it is read.
+                // Checked while it grows: a set that reaches everything is refused before all of
+                // it is read.
                 if versions > MAX_VERSIONS || graph.nodes.len() > MAX_SKILLS {
                     return Ok(Err(Box::new(too_many(asked))));
                 }
@@ -189,7 +180,8 @@ impl Graph {
         let mut preferred = None;
         for release in library.releases(id)? {
             stop.check()?;
-            // Of what was asked for nothing else can be chosen, and the highest is.
+            // Of what was asked for nothing else can be chosen, and the solver takes the highest
+            // where no version is preferred.
             let (is_choice, is_preferred) = if exact.is_empty() {
                 (!release.is_yanked, active == Some(release.number))
             } else {
@@ -208,15 +200,8 @@ impl Graph {
         }
         let count = choices.len();
         let position = self.nodes.len();
-        self.places.insert(id.key(), position);
-        let mut names: FxHashSet<String> = choices
-            .iter()
-            .map(|version| version.skill.name.to_lowercase())
-            .collect();
-        names.insert(id.slug().to_lowercase());
-        for name in names {
-            self.short.entry(name).or_default().push(position);
-        }
+        // By the names of all its versions: which one will be chosen is not known yet.
+        self.names.add(position, id, &choices);
         self.nodes.push(Node {
             id: id.clone(),
             name: Arc::clone(name),
@@ -228,7 +213,7 @@ impl Graph {
     }
 
     pub(super) fn position(&self, id: &SkillId) -> Option<usize> {
-        self.places.get(&id.key()).copied()
+        self.names.position(id)
     }
 
     pub(super) fn node(&self, at: usize) -> Option<&Node> {
@@ -237,21 +222,19 @@ impl Graph {
 
     pub(super) fn member(&self, at: usize, version: u32) -> Option<Member> {
         let node = self.nodes.get(at)?;
-        Some(node.member(node.choice(version)?))
+        Some(Member {
+            name: Arc::clone(&node.name),
+            id: node.id.clone(),
+            version: Arc::clone(node.choice(version)?),
+        })
     }
 
     /// The skills of the graph that a reference means.
-    fn meant(&self, reference: &Reference) -> Vec<usize> {
-        match reference {
-            Reference::Id(id) => self.position(id).into_iter().collect(),
-            Reference::Name(name) => {
-                let places = self.short.get(&name.to_lowercase());
-                places.cloned().unwrap_or_default()
-            }
-        }
+    pub(super) fn meant(&self, reference: &Reference) -> Vec<usize> {
+        self.names.meant(reference)
     }
 
-    /// Writes down what was asked for.
+    /// Records what was asked for as the demands of the root.
     fn want(&mut self, asked: &[&RequestedSkill]) {
         let mut root = BTreeMap::new();
         for skill in asked {
@@ -268,8 +251,8 @@ impl Graph {
         self.root = Demands::Of(root);
     }
 
-    /// Writes down what each version demands, once all skills are known. False: it would
-    /// take too many comparisons.
+    /// Records what each version demands, once all skills are known. False: it would take too
+    /// many comparisons.
     fn demand(
         &mut self,
         asked: &[&RequestedSkill],
@@ -280,8 +263,11 @@ impl Graph {
         let mut comparisons = 0_usize;
         self.want(asked);
         let mut all: Vec<Vec<Demands>> = Vec::with_capacity(self.nodes.len());
-        // Whom a conflict is with learns of it when all are known.
+        // The other side of each conflict: its versions are read before or after this one, so
+        // it is added when all are known.
         let mut against: Vec<(usize, Ranges<u32>, usize)> = Vec::new();
+        // Versions of a skill mostly have the same rules. They share one conflict, else the
+        // solver would have a package for every version and rule.
         let mut known: FxHashMap<(usize, usize, String), usize> = FxHashMap::default();
         for (at, node) in self.nodes.iter().enumerate() {
             let mut of_node = Vec::with_capacity(node.choices.len());
@@ -302,6 +288,8 @@ impl Graph {
                             demands.insert(Package::Unknown(rule.text.into()), Ranges::full());
                             continue;
                         };
+                        // A skill that requires itself is there. Only a version that asks for
+                        // another one of itself can never be chosen.
                         if position == at {
                             if !meets(version, &rule.target.version) {
                                 impossible = Some(format!(
@@ -378,7 +366,7 @@ impl Graph {
         Ok(true)
     }
 
-    /// How a skill says that it cannot stand another.
+    /// The rule by which a skill rules another one out, as the end of a sentence.
     pub(super) fn reason_of(&self, conflict: &Conflict, stop: &Stop) -> String {
         let (Some(by), Some(with)) = (self.node(conflict.by), self.node(conflict.with)) else {
             return String::new();

@@ -17,20 +17,17 @@ pub(super) enum Host {
 /// The host of an address. Whatever parsers are known to read in different ways,
 /// or to change before they connect, is a doubt.
 pub(super) fn host(url: &str) -> Result<Host, Uncertainty> {
-    let (scheme, rest) = url.split_once("://").ok_or(Uncertainty::Address(
-        "does not begin with http:// or https://",
-    ))?;
+    let other_scheme = Uncertainty::Address("does not begin with http:// or https://");
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return Err(other_scheme);
+    };
     let default_port = match scheme.to_ascii_lowercase().as_str() {
         "http" => ":80",
         "https" => ":443",
-        _ => {
-            return Err(Uncertainty::Address(
-                "does not begin with http:// or https://",
-            ));
-        }
+        _ => return Err(other_scheme),
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    // The default port says nothing new; another one is another server.
+    // The default port adds nothing; another one is another server.
     let name = authority.strip_suffix(default_port).unwrap_or(authority);
     if let Some(unusual) = name.chars().find_map(unusual) {
         return Err(Uncertainty::Address(unusual));
@@ -39,6 +36,8 @@ pub(super) fn host(url: &str) -> Result<Host, Uncertainty> {
         return Err(Uncertainty::Address("has a dot at the end of its host"));
     }
     let name = name.to_ascii_lowercase();
+    // A host that the parser changes, as `0x7f.1` to 127.0.0.1, is one that the tool's own client
+    // may read as another.
     match Parsed::parse(&name) {
         Ok(Parsed::Domain(parsed)) if parsed == name => Ok(Host::Name(name)),
         Ok(Parsed::Ipv4(parsed)) if parsed.to_string() == name => Ok(Host::Address(name)),
@@ -66,6 +65,7 @@ fn unusual(letter: char) -> Option<&'static str> {
 /// The glob of a pattern's host; none where no host is written like that.
 pub(super) fn pattern(written: &str) -> Option<Box<str>> {
     let written = written.trim();
+    // A dot at the end is how resolvers write a full name, and means nothing more.
     let written = written.strip_suffix('.').unwrap_or(written).to_lowercase();
     let is_plain = |text: &str| text.chars().all(|c| c == '*' || unusual(c).is_none());
     if written.is_empty() || (is_plain(&written) && written.ends_with('.')) {

@@ -4,14 +4,14 @@
 //! Rules:
 //!
 //! * A tool is permitted where the policy grants it and nothing forbids it. What
-//!   cannot be told is reported, and not permitted.
+//!   cannot be decided is reported, and not permitted.
 //! * Nothing depends on the order of the skills but the order of lists, which
 //!   is that of first appearance.
-//! * Everything that is wrong is told, with the shortest way that explains it.
+//! * Everything that is wrong is reported, with the shortest way that explains it.
 //! * Composing, checking and solving see definitions only; what they are of is
 //!   loaded before. So they are functions, and a composition of the same versions
 //!   is the same for ever, which is why it may be remembered.
-//! * It reads permissions. It is no sandbox: whoever runs tools asks `CheckTool`.
+//! * It reads permissions. It is no sandbox: what runs tools asks `CheckTool`.
 //!
 //! Not here: running tools, sessions (`tools`), what is installed (`install`).
 
@@ -60,7 +60,7 @@ mod uncertainty;
 pub use attributed::Attributed;
 pub use call::Call;
 pub use check::Decision;
-pub use compose::{Composed, Promised, compose, compose_until};
+pub use compose::{Composed, Promised, compose_until};
 pub use error::Error;
 pub use finding::{Finding, FindingCode};
 pub use lock::{Lock, LockEntry};
@@ -87,7 +87,7 @@ pub struct Composition {
 }
 
 impl Composition {
-    /// Questions about the skills of a registry; the index tells which fit a task.
+    /// Questions about the skills of a registry; the index finds those that fit a task.
     #[must_use]
     pub fn new(registry: Registry, index: SearchIndex) -> Self {
         Self {
@@ -97,12 +97,14 @@ impl Composition {
         }
     }
 
-    /// The same with the skills of another registry and index: those of a caller who has some
+    /// Questions about the skills of another registry and index: those of a caller who has some
     /// of their own in front.
     #[must_use]
     pub fn with_skills(&self, registry: Registry, index: SearchIndex) -> Self {
         Self {
             registry,
+            // Shared by all callers: the key names each version by its digest where a number may
+            // mean other bytes, and nobody gets at a set without its members.
             judged: Arc::clone(&self.judged),
             index,
         }

@@ -1,4 +1,4 @@
-//! From what a caller wrote to versions of skills.
+//! Finds the versions of skills that a caller wrote down.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) struct Pick {
     pub(super) head: Arc<Head>,
     /// The version; of a range the highest.
     pub(super) number: VersionNumber,
-    /// All versions that will do.
+    /// All versions that satisfy the reference, lowest first.
     pub(super) numbers: Vec<VersionNumber>,
     /// It is the short name that leads to the skill, not its id.
     pub(super) is_short: bool,
@@ -40,20 +40,13 @@ impl Pick {
     }
 }
 
-/// What a list of references led to.
+/// The skills that a list of references led to.
 #[derive(Debug, Default)]
 pub(super) struct Picks {
     /// The skills, each once, in the order of the request.
     pub(super) picks: Vec<Pick>,
-    /// What is wrong or odd with the references.
+    /// Errors and warnings about the references.
     pub(super) findings: Vec<Finding>,
-}
-
-/// Which version of a skill a wish means.
-enum VersionChoice {
-    One(VersionNumber),
-    Several(Vec<VersionNumber>),
-    None(String),
 }
 
 impl Composition {
@@ -71,25 +64,19 @@ impl Composition {
             };
             let head = resolved.head;
             if !resolved.shadowed.is_empty() {
+                let hidden: Vec<_> = resolved.shadowed.iter().map(SkillId::as_str).collect();
                 let message = format!(
                     "'{}' is '{}', and hides {}",
                     wanted.skill,
                     head.id,
-                    listed(
-                        &resolved
-                            .shadowed
-                            .iter()
-                            .map(SkillId::as_str)
-                            .collect::<Vec<_>>()
-                    )
+                    listed(&hidden)
                 );
                 let finding = Finding::new(FindingCode::ShadowedSkill, message).at(position);
                 found.findings.push(finding.about([head.id.as_str()]));
             }
             let numbers = match self.choose(&head, &wanted.version)? {
-                VersionChoice::One(number) => vec![number],
-                VersionChoice::Several(numbers) => numbers,
-                VersionChoice::None(message) => {
+                Ok(numbers) => numbers,
+                Err(message) => {
                     let finding = Finding::new(FindingCode::VersionUnsatisfied, message);
                     found
                         .findings
@@ -128,44 +115,47 @@ impl Composition {
         Ok(found)
     }
 
-    fn choose(&self, head: &Head, wish: &VersionWish) -> Result<VersionChoice, Error> {
+    /// The versions of a skill that satisfy a wish, lowest first; or why there is none.
+    fn choose(
+        &self,
+        head: &Head,
+        wish: &VersionWish,
+    ) -> Result<Result<Vec<VersionNumber>, String>, Error> {
         let id = &head.id;
         if head.blocked.is_some() {
-            return Ok(VersionChoice::None(format!(
-                "'{id}' is blocked on this server"
-            )));
+            return Ok(Err(format!("'{id}' is blocked on this server")));
         }
         Ok(match wish {
             VersionWish::Is(VersionSelector::Active) => match head.active {
-                Some(number) => VersionChoice::One(number),
-                None if head.last_held().is_some() => VersionChoice::None(format!(
+                Some(number) => Ok(vec![number]),
+                None if head.last_held().is_some() => Err(format!(
                     "no version of '{id}' is active; the last is held for review"
                 )),
-                None if head.is_all_withdrawn() => VersionChoice::None(format!(
+                None if head.is_all_withdrawn() => Err(format!(
                     "all versions of '{id}' were withdrawn; one answers only when it is asked for exactly"
                 )),
-                None => VersionChoice::None(format!(
+                None => Err(format!(
                     "no version of '{id}' is active; one answers only when it is asked for exactly"
                 )),
             },
             VersionWish::Is(VersionSelector::Number(number)) => {
                 if head.is_held(*number) {
-                    VersionChoice::None(format!("version {number} of '{id}' is held for review"))
+                    Err(format!("version {number} of '{id}' is held for review"))
                 } else if (head.first_number..=head.last_number).contains(number) {
-                    VersionChoice::One(*number)
+                    Ok(vec![*number])
                 } else {
-                    VersionChoice::None(format!("'{id}' has no version {number}"))
+                    Err(format!("'{id}' has no version {number}"))
                 }
             }
             VersionWish::Is(selector @ VersionSelector::Semantic(_)) => {
                 match self.registry.version(head, selector) {
-                    Ok(version) => VersionChoice::One(version.number),
+                    Ok(version) => Ok(vec![version.number]),
                     Err(registry::Error::VersionNotFound { .. }) => {
-                        VersionChoice::None(format!("'{id}' has no version {selector}"))
+                        Err(format!("'{id}' has no version {selector}"))
                     }
-                    Err(registry::Error::Held { version, .. }) => VersionChoice::None(format!(
-                        "version {version} of '{id}' is held for review"
-                    )),
+                    Err(registry::Error::Held { version, .. }) => {
+                        Err(format!("version {version} of '{id}' is held for review"))
+                    }
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -181,47 +171,46 @@ impl Composition {
                         .filter(|release| !release.is_yanked)
                         .map(|release| release.semantic.to_string())
                         .collect();
+                    // Withdrawn versions are not offered: a range never leads to one.
                     let there = if there.is_empty() {
                         "all were withdrawn".to_owned()
                     } else {
                         format!("there is {}", listed(&there))
                     };
-                    VersionChoice::None(format!("'{id}' has no version in {range}; {there}"))
+                    Err(format!("'{id}' has no version in {range}; {there}"))
                 } else {
-                    VersionChoice::Several(numbers)
+                    Ok(numbers)
                 }
             }
             VersionWish::Holds(digest) => {
                 let releases = self.registry.releases(head)?;
                 let holder = releases.iter().find(|release| release.digest == *digest);
-                holder.map_or_else(
-                    || {
-                        VersionChoice::None(format!(
-                            "'{id}' has no version with the digest {digest}"
-                        ))
-                    },
-                    |release| VersionChoice::One(release.number),
-                )
+                holder
+                    .map(|release| vec![release.number])
+                    .ok_or_else(|| format!("'{id}' has no version with the digest {digest}"))
             }
         })
     }
 
-    /// The members of a lock, and what of it is no longer so.
-    pub(super) fn unlock(
-        &self,
-        catalog: &Catalog,
-        lock: &Lock,
-    ) -> Result<(Vec<Pick>, Vec<Finding>), Error> {
-        let mut findings = Vec::new();
-        let mismatch = |message: String| Finding::new(FindingCode::LockMismatch, message);
+    /// The skills of a lock, and what is no longer as it was locked.
+    pub(super) fn unlock(&self, catalog: &Catalog, lock: &Lock) -> Result<Picks, Error> {
         let computed = lock.computed().to_string();
+        // Of a lock that was changed on its way no entry can be trusted, so none is looked up.
         if computed != lock.digest {
-            findings.push(mismatch(format!(
+            let message = format!(
                 "the lock was changed: it says {}, and its entries are {computed}",
                 lock.digest
-            )));
-            return Ok((Vec::new(), findings));
+            );
+            let finding = Finding::new(FindingCode::LockMismatch, message);
+            return Ok(Picks {
+                picks: Vec::new(),
+                findings: vec![finding],
+            });
         }
+        let mut findings = Vec::new();
+        let mismatch = |id: &str, message: String| {
+            Finding::new(FindingCode::LockMismatch, message).about([id])
+        };
         let mut seen = FxHashSet::default();
         let mut picks: Vec<Pick> = Vec::with_capacity(lock.entries.len());
         for entry in lock.in_order() {
@@ -231,10 +220,8 @@ impl Composition {
                 Err(_) => None,
             };
             let Some(head) = head else {
-                findings.push(
-                    mismatch(format!("'{id}' is locked, and is no longer there"))
-                        .about([id.as_str()]),
-                );
+                let message = format!("'{id}' is locked, and is no longer there");
+                findings.push(mismatch(id, message));
                 continue;
             };
             let version = VersionNumber::new(entry.number).map(|number| {
@@ -247,32 +234,29 @@ impl Composition {
                     let number = entry.number;
                     let message =
                         format!("'{id}' is locked as version {number}, which does not exist");
-                    findings.push(mismatch(message).about([id.as_str()]));
+                    findings.push(mismatch(id, message));
                     continue;
                 }
                 Some(Err(error)) => return Err(error.into()),
             };
             let (digest, semantic) = (version.digest.to_string(), version.semantic.to_string());
             if digest != entry.digest || semantic != entry.semantic {
-                findings.push(
-                    mismatch(format!(
-                        "version {} of '{id}' is {semantic} with {digest}, but is locked as {} with {}",
-                        entry.number, entry.semantic, entry.digest
-                    ))
-                    .about([id.as_str()]),
+                let message = format!(
+                    "version {} of '{id}' is {semantic} with {digest}, but is locked as {} with {}",
+                    entry.number, entry.semantic, entry.digest
                 );
+                findings.push(mismatch(id, message));
                 continue;
             }
             if !seen.insert(head.id.key()) {
-                findings.push(mismatch(format!("'{id}' is locked twice")).about([id.as_str()]));
+                findings.push(mismatch(id, format!("'{id}' is locked twice")));
                 continue;
             }
             if let Some(yank) = self.registry.yank_of(&head, version.number)? {
                 let why = super::member::because(&yank.reason);
                 let message = format!("version {} of '{id}' was withdrawn{why}", version.number);
-                findings.push(
-                    Finding::new(FindingCode::WithdrawnVersion, message).about([id.as_str()]),
-                );
+                let finding = Finding::new(FindingCode::WithdrawnVersion, message);
+                findings.push(finding.about([id.as_str()]));
             }
             picks.push(Pick {
                 is_short: is_short(catalog, &head),
@@ -282,7 +266,7 @@ impl Composition {
                 head,
             });
         }
-        Ok((picks, findings))
+        Ok(Picks { picks, findings })
     }
 
     pub(super) fn members(&self, picks: &[Pick]) -> Result<Vec<Member>, Error> {
@@ -325,7 +309,7 @@ fn unknown(catalog: &Catalog, text: &str, wanted: &VersionedReference) -> Findin
     finding.about([wanted.skill.to_string()])
 }
 
-/// A skill that was named before. Both must mean a version that the other takes.
+/// A skill that is named again. It keeps the versions that both references take.
 fn again(
     before: &mut Pick,
     numbers: &[VersionNumber],
@@ -378,6 +362,7 @@ impl Library for RegistryLibrary<'_> {
 
     fn releases(&self, id: &SkillId) -> Result<Vec<Release>, Error> {
         let head = self.head(id)?;
+        // A blocked skill has no version to choose, so the solver looks for a way without it.
         if head.blocked.is_some() {
             return Ok(Vec::new());
         }

@@ -1,8 +1,8 @@
 //! Locks: a composition by the bytes it was made of.
 //!
-//! A lock stands for itself: nothing is kept on the server, and whoever holds it
-//! gets the same composition as long as the versions exist. Its digest covers all
-//! of it, so that a change on its way is told from a change of the skills.
+//! A lock is complete in itself: the server stores nothing, and its holder gets the
+//! same composition as long as the versions exist. Its digest covers all of it, so
+//! that a change of the lock is not taken for a change of the skills.
 
 use std::fmt::Write as _;
 
@@ -31,7 +31,7 @@ pub struct LockEntry {
     pub semantic: String,
     /// Digest over all files of the version.
     pub digest: String,
-    /// Place of the skill in the composition, from 0.
+    /// Position of the skill in the composition, from 0.
     pub position: u32,
 }
 
@@ -58,7 +58,7 @@ impl Lock {
         }
     }
 
-    /// What its digest ought to be.
+    /// The digest that its entries have.
     #[must_use]
     pub fn computed(&self) -> Digest {
         digest(self.policy, &self.entries)
@@ -75,6 +75,8 @@ impl Lock {
 
 /// SHA-256 over the policy and a line for each entry, its parts divided by NUL.
 fn digest(policy: ToolPolicy, entries: &[LockEntry]) -> Digest {
+    // A checksum and no signature: a caller who changes a lock on purpose can compute it anew, and
+    // gets no more than by a request for the same versions.
     let mut text = format!("repertoire lock 1\n{}\n", policy.name());
     for entry in entries {
         let LockEntry {

@@ -18,7 +18,7 @@ pub struct Member {
 impl Member {
     /// A reference of a rule means this skill, by its id, its slug or its name.
     ///
-    /// Whoever wins a short name elsewhere does not matter here: a rule that
+    /// Which skill wins a short name elsewhere does not matter here: a rule that
     /// forbids `pdf` forbids every skill of that name.
     #[must_use]
     pub fn is_meant_by(&self, reference: &Reference) -> bool {
@@ -32,17 +32,18 @@ impl Member {
         }
     }
 
-    /// The version is one that a rule would take.
+    /// The version is one that a rule takes.
     #[must_use]
     pub fn meets(&self, wish: &VersionWish) -> bool {
         meets(&self.version, wish)
     }
 }
 
-/// A version is one that a rule would take.
+/// A version is one that a rule takes.
 pub(super) fn meets(version: &Version, wish: &VersionWish) -> bool {
     use model::VersionSelector::{Active, Number, Semantic};
     match wish {
+        // A rule without a version is about the skill, whichever of its versions is here.
         VersionWish::Is(Active) => true,
         VersionWish::Is(Number(number)) => version.number == *number,
         VersionWish::Is(Semantic(semantic)) => version.semantic == *semantic,
@@ -51,7 +52,7 @@ pub(super) fn meets(version: &Version, wish: &VersionWish) -> bool {
     }
 }
 
-/// What a rule asks for.
+/// The demand of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Demand {
     /// The target must be there.

@@ -1,4 +1,4 @@
-//! What is required and not there, and what that would require in turn: each
+//! Skills that are required and missing, and those that they require in turn: each
 //! with the shortest way to it from a skill that was asked for.
 
 use std::collections::VecDeque;
@@ -8,13 +8,13 @@ use rustc_hash::FxHashSet;
 use super::finding::{Finding, FindingCode};
 use super::member::{Demand, because, rules_of};
 use super::resolve::Library;
-use super::rules::{Names, Verdict};
+use super::rules::{Missing, Names, Verdict};
 use super::{Error, Member};
 use executor::Stop;
-use model::{VersionSelector, VersionWish, VersionedReference};
+use model::{VersionSelector, VersionWish};
 use registry::Release;
 
-/// Requirements that are told and followed; of more, that there are.
+/// Requirements that are reported and followed; of the rest only that there are some.
 const MAX_REQUIREMENTS: usize = 2_000;
 
 /// A skill that is not there, or a member, on the way to one that is not there.
@@ -22,17 +22,13 @@ struct Step {
     name: String,
     /// The step before it; the first ones come from members.
     from: Option<usize>,
-    member: usize,
 }
 
-/// A requirement that nobody meets, and the step at which it stands.
+/// A requirement that no member meets, and the step that has it.
 struct Open {
     from: Option<usize>,
-    member: usize,
     by: String,
-    text: String,
-    target: VersionedReference,
-    reason: String,
+    missing: Missing,
 }
 
 /// Explains what is missing, nearest first.
@@ -51,17 +47,13 @@ pub(super) fn explain(
         .iter()
         .map(|missing| Open {
             from: None,
-            member: missing.by,
             by: members
                 .get(missing.by)
-                .map(|member| member.name.to_string())
-                .unwrap_or_default(),
-            text: missing.text.clone(),
-            target: missing.target.clone(),
-            reason: missing.reason.clone(),
+                .map_or_else(String::new, |member| member.name.to_string()),
+            missing: missing.clone(),
         })
         .collect();
-    while let Some(missing) = open.pop_front() {
+    while let Some(Open { from, by, missing }) = open.pop_front() {
         stop.check()?;
         let found = library.find(&missing.target.skill);
         if findings.len() >= MAX_REQUIREMENTS {
@@ -78,16 +70,17 @@ pub(super) fn explain(
             (name.clone(), name.to_lowercase())
         };
         let is_new = seen.insert(known);
-        // Whoever else requires it is told too, where it was asked for.
-        if !is_new && missing.from.is_some() {
+        // Each member that lacks a skill is named. For what is only reached on the way the first
+        // way, the shortest, is enough; this also ends cycles.
+        if !is_new && from.is_some() {
             continue;
         }
-        let mut chain = verdict.chain(members, missing.member);
+        let mut chain = verdict.chain(members, missing.by);
         let mut way = Vec::new();
-        let mut from = missing.from;
-        while let Some(step) = from.and_then(|at| steps.get(at)) {
+        let mut before = from;
+        while let Some(step) = before.and_then(|at| steps.get(at)) {
             way.push(step.name.as_str());
-            from = step.from;
+            before = step.from;
         }
         chain.extend(way.into_iter().rev());
         chain.push(&name);
@@ -97,14 +90,13 @@ pub(super) fn explain(
             "does not exist"
         };
         let message = format!(
-            "'{}' requires '{}', which {there}{}",
-            missing.by,
+            "'{by}' requires '{}', which {there}{}",
             missing.text,
             because(&missing.reason)
         );
         findings.push(
             Finding::new(FindingCode::MissingRequiredSkill, message)
-                .about([missing.by.as_str(), name.as_str()])
+                .about([by.as_str(), name.as_str()])
                 .through(&chain),
         );
         let Some((id, _)) = found.filter(|_| is_new) else {
@@ -113,8 +105,7 @@ pub(super) fn explain(
         let position = steps.len();
         steps.push(Step {
             name: name.clone(),
-            from: missing.from,
-            member: missing.member,
+            from,
         });
         let Some(number) = likely(library, &id, &missing.target.version)? else {
             continue;
@@ -122,13 +113,11 @@ pub(super) fn explain(
         let version = library.version(&id, number)?;
         for rule in rules_of(&version).filter(|rule| rule.demand == Demand::Requires) {
             if names.meant(&rule.target.skill).is_empty() {
+                let missing = Missing::of(missing.by, rule);
                 open.push_back(Open {
                     from: Some(position),
-                    member: steps.get(position).map_or(0, |step| step.member),
                     by: name.clone(),
-                    text: rule.text.to_owned(),
-                    target: rule.target.clone(),
-                    reason: rule.reason.to_owned(),
+                    missing,
                 });
             }
         }
@@ -136,7 +125,7 @@ pub(super) fn explain(
     Ok(findings)
 }
 
-/// The version that would be taken to meet a requirement.
+/// The version that a resolution would mostly take for a requirement.
 fn likely(
     library: &impl Library,
     id: &model::SkillId,

@@ -73,16 +73,18 @@ pub(super) fn pattern(written: &str) -> Option<Box<str>> {
         .strip_prefix('/')
         .filter(|rest| rest.starts_with('/'))
         .unwrap_or(path);
+    // A folder means all that is in it.
     let below = if path.ends_with('/') { "**" } else { "" };
     let path = [path, below].concat();
-    // Some hosts take these for wildcards and some for letters.
+    // Some hosts take these for wildcards, and some for letters. A pattern that means less than
+    // it seems to would forbid too little.
     let is_readable = !path.contains(['?', '[', ']', '{', '}']) && !path.starts_with('!');
     (is_readable && plain(&path).is_ok()).then(|| path.into())
 }
 
 /// The least text pattern, in which `*` crosses slashes, that takes all of it.
 fn widened(path: &str) -> String {
-    // `**/` may be no folder at all.
+    // `a/**/b` covers `a/b`, too: the slash goes with the folders that are not there.
     stars_joined(&path.replace("**/", "**"))
 }
 
@@ -130,12 +132,8 @@ pub(super) fn matches(pattern: &str, path: &str) -> Result<bool, Uncertainty> {
     }
     // Some file systems fold case, and all of them compose letters differently.
     let folds = |text: &str| !text.is_ascii() || text.bytes().any(|b| b.is_ascii_uppercase());
-    if folds(pattern) || folds(path) {
-        match compared(&folded(pattern), &folded(path)) {
-            Ok(false) => {}
-            Ok(true) => return Err(Uncertainty::PathCase(shown(path))),
-            Err(doubt) => return Err(doubt),
-        }
+    if (folds(pattern) || folds(path)) && compared(&folded(pattern), &folded(path))? {
+        return Err(Uncertainty::PathCase(shown(path)));
     }
     Ok(false)
 }
@@ -147,6 +145,8 @@ fn folded(text: &str) -> String {
 }
 
 fn compared(pattern: &str, path: &str) -> Result<bool, Uncertainty> {
+    // Hosts do not agree on `a**`: for some it crosses slashes, for some it is `a*`. So it is
+    // only decided where even the wider reading does not match.
     let is_mixed = |part: &str| part.contains("**") && part != "**";
     if pattern.split('/').any(is_mixed) {
         return if anchor(pattern) == anchor(path) && !glob::matches(&widened(pattern), path) {
@@ -159,7 +159,8 @@ fn compared(pattern: &str, path: &str) -> Result<bool, Uncertainty> {
         (pattern.split('/').collect(), path.split('/').collect());
     match (anchor(pattern), anchor(path)) {
         (mine, theirs) if mine == theirs => Ok(fits(&parts, &path_parts)),
-        // Even the end of the path does not fit.
+        // Nobody knows where a relative pattern begins. But where it fits no end of the path, it
+        // fits from no folder.
         (mine, Some('/')) => {
             let mut end = vec!["**"];
             end.extend(parts.iter().skip(usize::from(mine == Some('~'))));
@@ -173,14 +174,13 @@ fn compared(pattern: &str, path: &str) -> Result<bool, Uncertainty> {
     }
 }
 
-/// Part by part: goes back to the last `**` only, since an earlier one could take
-/// no more than that.
+/// Compares part by part, and goes back to the last `**` as `glob` does to the last `*`.
 fn fits<'a>(mut pattern: &'a [&'a str], mut path: &'a [&'a str]) -> bool {
     let mut retry: Option<(&[&str], &[&str])> = None;
     loop {
         match (pattern, path) {
             ([], []) => return true,
-            // At the end it stands for something in the folder, not for the folder.
+            // At the end it means something in the folder, not the folder itself.
             (["**"], rest) => return !rest.is_empty(),
             (["**", rest @ ..], _) => {
                 pattern = rest;

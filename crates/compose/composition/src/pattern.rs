@@ -23,7 +23,7 @@ pub(super) enum Answer {
     Yes,
     /// No.
     No,
-    /// It cannot be told.
+    /// It cannot be decided.
     Undecided,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct ToolPattern {
     rule: Rule,
 }
 
-/// What the name is.
+/// The form of the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatternForm {
     /// One tool.
@@ -55,7 +55,7 @@ enum PatternForm {
     Server,
 }
 
-/// What stands in parentheses.
+/// The rule in parentheses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Rule {
     /// Nothing, or `*`: any call.
@@ -121,7 +121,7 @@ impl ToolPattern {
         &self.text
     }
 
-    /// The same, to be kept.
+    /// The pattern as it is written, shared.
     pub(super) fn shared_text(&self) -> Arc<str> {
         Arc::clone(&self.text)
     }
@@ -131,16 +131,17 @@ impl ToolPattern {
         self.text.get(..self.name).unwrap_or(&self.text)
     }
 
-    /// Their commands begin with different words, so that no call is of both. This
-    /// is asked of many pairs, and tells most of them apart.
+    /// Their commands begin with different words, so that no call is of both.
     pub(super) fn is_disjoint(&self, other: &Self) -> bool {
+        // A set compares each pattern with each. Most pairs are commands that differ in their
+        // first letters, which this finds out without the walks of `covers` and `overlaps`.
         match (&self.rule, &other.rule) {
             (Rule::Command(a), Rule::Command(b)) => glob::begin_apart(a.first(), b.first()),
             _ => false,
         }
     }
 
-    /// It makes no sense to us.
+    /// It cannot be read as a pattern.
     pub(super) fn is_unreadable(&self) -> bool {
         matches!(self.rule, Rule::Unreadable)
     }
@@ -167,7 +168,8 @@ impl ToolPattern {
         if is(self.name(), tool) {
             return Ok(true);
         }
-        // `write` and `Write` are the same tool on some hosts.
+        // `write` and `Write` are the same tool on some hosts, and two on others: neither permits
+        // the other, and neither gets past a rule that forbids the other.
         let is_like = match self.form {
             PatternForm::Plain => self.name().eq_ignore_ascii_case(tool),
             _ => is(
@@ -186,8 +188,9 @@ impl ToolPattern {
     }
 
     /// Every call that the other one matches, this one matches too. Where that
-    /// cannot be told it is `false`.
+    /// cannot be decided it is `false`.
     pub(super) fn covers(&self, other: &Self) -> bool {
+        // What is forbidden in unreadable words is still forbidden in the same words.
         if self.rule == Rule::Unreadable || other.rule == Rule::Unreadable {
             return self.text == other.text;
         }
@@ -276,6 +279,7 @@ impl ToolPattern {
             Rule::Command(rule) => {
                 let commands = call.commands()?;
                 let all = commands.iter().all(|command| rule.permits(command));
+                // Of no command all are permitted. A line like `;` is nothing to allow.
                 Ok(all && !commands.is_empty())
             }
             _ => self.ruled(call),
@@ -302,6 +306,7 @@ impl ToolPattern {
     }
 }
 
+/// The name and the rule both match; the rule is asked for only where the name may match.
 fn both(
     named: Result<bool, Uncertainty>,
     ruled: impl FnOnce() -> Result<bool, Uncertainty>,

@@ -1,7 +1,7 @@
 //! Programs whose command line cannot name another program to run.
 //!
-//! A list of programs that run others could never be whole, so this is a list of
-//! those that do not. What files and settings make them run is not looked at: it
+//! A list of programs that run others could never be complete, so this is a list of
+//! those that do not. What files and settings make them run does not count here: it
 //! is about what a command line can ask for.
 
 use std::sync::LazyLock;
@@ -12,13 +12,13 @@ use rustc_hash::FxHashSet;
 use super::command_line::Command;
 use super::uncertainty::{Uncertainty, shown};
 
-/// Whatever their arguments are.
-// The price is that `make` is undecided beside a forbidden `Bash(rm:*)`: a makefile may well
+/// Programs that run no others, whatever their arguments are.
+// The price is that `make` is undecided with a forbidden `Bash(rm:*)`: a makefile may well
 // run `rm`.
 static PLAIN: LazyLock<FxHashSet<&str>> =
     LazyLock::new(|| listed(include_str!("programs/plain.txt")).collect());
 
-/// Unless an argument begins with one of these.
+/// Programs that run no others unless an argument begins with one of these.
 const BUT_FOR: &[(&str, &[&str])] = &[
     // Some systems have `ugrep` by these names, which takes any beginning of an option.
     ("egrep", GREP),
@@ -40,6 +40,7 @@ static GIT: LazyLock<FxHashSet<&str>> =
     LazyLock::new(|| listed(include_str!("programs/git.txt")).collect());
 
 /// Folders in which a program is the one that is known by its name.
+// Elsewhere, `./git` say, it may be anything: an agent can write that file itself.
 const FOLDERS: &[&str] = &[
     "/bin/",
     "/usr/bin/",
@@ -70,7 +71,8 @@ pub(super) fn runs_alone(command: &Command) -> Result<(), Uncertainty> {
     } else {
         let but_for = BUT_FOR.iter().find(|(program, _)| *program == name);
         but_for.is_some_and(|(_, options)| {
-            // A name of a file may be an option, too.
+            // The shell may replace a wildcard by the name of a file, and a file may be called
+            // `--pre=sh`.
             let may_be = |text: &str, has_glob: bool| {
                 let fixed = text.split(['*', '?', '[']).next().unwrap_or_default();
                 let begins = |option: &&str| {

@@ -1,4 +1,4 @@
-//! The proof of a composition: what became of each tool, and by whom.
+//! The proof of a composition: whether each tool is allowed, and which skills decided it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub enum ToolRule {
     NotGrantedByAll,
     /// No skill allows it.
     NotGranted,
-    /// Whether a pattern covers it cannot be told.
+    /// Whether a pattern covers it cannot be decided.
     Undecided,
 }
 
@@ -36,16 +36,16 @@ pub struct Statement {
     pub pattern: Arc<str>,
 }
 
-/// What became of a tool, and by whom.
+/// Whether a tool is allowed, and which skills decided it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolProof {
     /// The tool, as it is written.
     pub tool: Arc<str>,
-    /// What became of it.
+    /// Whether it is allowed, and why.
     pub rule: ToolRule,
-    /// Who allows it: each member once, in the order of their ids.
+    /// The members that allow it: each once, in the order of their ids.
     pub grants: Vec<Statement>,
-    /// Who forbids it: each member once, in the order of their ids.
+    /// The members that forbid it: each once, in the order of their ids.
     pub denials: Vec<Statement>,
     /// What stays forbidden of it, by pattern.
     pub exceptions: Vec<Statement>,

@@ -1,143 +1,25 @@
-//! Of the words that a task and a skill have in common, those that tell an agent why
+//! Of the words that a task and a skill have in common, those that show an agent why
 //! the skill fits.
 
-/// Words that are told at most.
+use std::sync::LazyLock;
+
+use model::listed;
+use rustc_hash::FxHashSet;
+
+/// Words of an answer.
 const MAX_WORDS: usize = 4;
 
 /// Words that say nothing of why a skill fits. Search leaves the emptiest out itself, and
 /// weighs the others; here they only take the place of better ones.
-const WEAK: &[&str] = &[
-    "after",
-    "again",
-    "also",
-    "always",
-    "another",
-    "anything",
-    "around",
-    "away",
-    "back",
-    "because",
-    "before",
-    "being",
-    "best",
-    "better",
-    "between",
-    "both",
-    "case",
-    "come",
-    "das",
-    "dem",
-    "den",
-    "der",
-    "des",
-    "die",
-    "different",
-    "done",
-    "each",
-    "ein",
-    "eine",
-    "einen",
-    "el",
-    "else",
-    "est",
-    "etwas",
-    "even",
-    "every",
-    "everything",
-    "few",
-    "find",
-    "first",
-    "für",
-    "fur",
-    "go",
-    "going",
-    "good",
-    "great",
-    "her",
-    "his",
-    "know",
-    "la",
-    "las",
-    "last",
-    "le",
-    "les",
-    "less",
-    "long",
-    "look",
-    "los",
-    "lot",
-    "made",
-    "making",
-    "many",
-    "mit",
-    "more",
-    "most",
-    "much",
-    "must",
-    "never",
-    "new",
-    "next",
-    "often",
-    "old",
-    "once",
-    "one",
-    "only",
-    "other",
-    "others",
-    "over",
-    "own",
-    "para",
-    "per",
-    "por",
-    "pour",
-    "put",
-    "que",
-    "right",
-    "same",
-    "say",
-    "see",
-    "show",
-    "since",
-    "something",
-    "still",
-    "such",
-    "sur",
-    "take",
-    "tell",
-    "than",
-    "thing",
-    "things",
-    "through",
-    "time",
-    "too",
-    "try",
-    "two",
-    "und",
-    "under",
-    "une",
-    "until",
-    "very",
-    "von",
-    "war",
-    "well",
-    "while",
-    "whole",
-    "within",
-    "without",
-    "work",
-    "works",
-    "wie",
-    "yes",
-    "zu",
-    "zum",
-    "zur",
-];
+static WEAK: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| listed(include_str!("reason_words/weak.txt")).collect());
 
-/// The words, in their order. What is written without spaces was matched in pairs of
-/// characters: pairs of one script that overlap in the text are one word again, and one
-/// of two scripts is the end of a word with the beginning of the next.
+/// The words, in their order.
 pub(super) fn words(text: &str, matched: &[String]) -> Vec<String> {
     let text = text.to_lowercase();
+    // The index cuts scripts without spaces into pairs of characters. Pairs that overlap in the
+    // text become one word again; a pair of two scripts is the end of a word with the beginning
+    // of the next.
     let mut words: Vec<String> = Vec::new();
     for word in matched.iter().filter(|word| !is_of_two(word)) {
         let joined = words.last().and_then(|last| joined(last, word));
@@ -149,7 +31,7 @@ pub(super) fn words(text: &str, matched: &[String]) -> Vec<String> {
             _ => words.push(word.clone()),
         }
     }
-    words.retain(|word| tells(word));
+    words.retain(|word| is_telling(word));
     words.truncate(MAX_WORDS);
     words
 }
@@ -168,7 +50,8 @@ fn is_of_two(word: &str) -> bool {
     first.is_some() && scripts.any(|script| script != first)
 }
 
-fn tells(word: &str) -> bool {
+/// A whole word that says something of why a skill fits.
+fn is_telling(word: &str) -> bool {
     let mut chars = word.chars();
     // Two kana are a part of a word, or one that says nothing.
     let is_fragment = match (chars.next().and_then(Script::of), chars.nth(1)) {
@@ -176,7 +59,7 @@ fn tells(word: &str) -> bool {
         (None, _) => word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_alphabetic()),
         _ => false,
     };
-    !is_fragment && !WEAK.contains(&word)
+    !is_fragment && !WEAK.contains(word)
 }
 
 /// The scripts that put no spaces between words.

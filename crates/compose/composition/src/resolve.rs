@@ -2,12 +2,12 @@
 //!
 //! The graph of what can be reached is read first, within bounds, then solved by
 //! `pubgrub`, which goes back over its choices and can say why there is none.
-//! A version is a place in the list of its skill's versions, so that a range
+//! A version is a position in the list of its skill's versions, so that a range
 //! means exactly what `semver` says it does.
 //!
-//! A name stands for its active version; what is added is the active version too
-//! where it will do, so that a roll-back is honoured, else the highest that was
-//! not withdrawn.
+//! A name stands for its active version. What is added is the active version too
+//! where the rules allow it, so that a roll-back is honored, else the highest that
+//! was not withdrawn.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -31,17 +31,17 @@ use registry::Release;
 pub(super) struct Limits {
     /// Rules that are held against a version.
     pub(super) comparisons: usize,
-    /// Choices and goings back after which the solver gives up.
+    /// Choices and backtracks after which the solver gives up.
     pub(super) steps: usize,
-    /// Versions that it may look at in all.
-    pub(super) looks: usize,
+    /// Versions that it may examine in all.
+    pub(super) examined: usize,
 }
 
 /// A second or two of work.
 pub(super) const LIMITS: Limits = Limits {
     comparisons: 10_000_000,
     steps: 200_000,
-    looks: 50_000_000,
+    examined: 50_000_000,
 };
 
 /// Where the solver finds skills.
@@ -49,7 +49,7 @@ pub trait Library {
     /// The skill that a reference leads to: its id and the name to show.
     fn find(&self, reference: &Reference) -> Option<(SkillId, Arc<str>)>;
 
-    /// Its versions, lowest first.
+    /// The versions of a skill, lowest first.
     ///
     /// # Errors
     /// They cannot be read.
@@ -58,7 +58,7 @@ pub trait Library {
     /// The version that its name stands for.
     fn active(&self, id: &SkillId) -> Option<VersionNumber>;
 
-    /// One of its versions.
+    /// A version of a skill.
     ///
     /// # Errors
     /// It cannot be read.
@@ -72,7 +72,7 @@ pub struct RequestedSkill {
     pub id: SkillId,
     /// Shortest name that leads to it.
     pub name: Arc<str>,
-    /// Versions that will do.
+    /// Versions that satisfy the request.
     pub numbers: Vec<VersionNumber>,
     /// As it was asked for.
     pub text: String,
@@ -95,7 +95,7 @@ pub fn resolve(
     resolve_within(LIMITS, library, asked, stop)
 }
 
-/// The same within other limits.
+/// Chooses versions within other limits.
 pub(super) fn resolve_within(
     limits: Limits,
     library: &impl Library,
@@ -110,7 +110,7 @@ pub(super) fn resolve_within(
         graph: &graph,
         limits,
         steps: Cell::new(0),
-        looks: Cell::new(0),
+        examined: Cell::new(0),
         stop,
     };
     let chosen = match pubgrub::resolve(&solver, Package::Root, 0_u32) {
@@ -120,16 +120,18 @@ pub(super) fn resolve_within(
         }
         Err(PubGrubError::ErrorInShouldCancel(GivenUp::Stopped(why))) => return Err(why.into()),
         Err(_) => {
-            let Limits { steps, looks, .. } = limits;
+            let Limits {
+                steps, examined, ..
+            } = limits;
             let message = format!(
-                "no choice of versions was found in {steps} steps, or {looks} looks at a version; name \
+                "no choice of versions was found in {steps} steps, or {examined} looks at a version; name \
                  versions, or fewer skills"
             );
             let finding = Finding::new(FindingCode::TooManySkills, message);
             return Ok(Err(Box::new(finding)));
         }
     };
-    // Versions are places in the list of a skill: so a range is what `semver` says it is,
+    // Versions are positions in the list of a skill: so a range is what `semver` says it is,
     // pre-releases and all, and the solver compares numbers.
     let mut chosen: BTreeMap<usize, u32> = chosen
         .into_iter()
@@ -152,17 +154,17 @@ pub(super) fn resolve_within(
     Ok(Ok(members))
 }
 
-/// What the solver chooses a version of.
+/// A package of the solver.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Package {
     /// What was asked for.
     Root,
-    /// A skill, by its place in the graph.
+    /// A skill, by its position in the graph.
     Skill(usize),
-    /// Two skills that cannot stand each other: one has it as 0, the other as 1,
+    /// Two skills that rule each other out: one requires 0 of it, the other 1,
     /// and it cannot be both.
     Conflict(usize),
-    /// A skill that there is not.
+    /// A skill that does not exist.
     Unknown(Arc<str>),
 }
 
@@ -176,7 +178,7 @@ struct Solver<'a> {
     graph: &'a Graph,
     limits: Limits,
     steps: Cell<usize>,
-    looks: Cell<usize>,
+    examined: Cell<usize>,
     stop: &'a Stop,
 }
 
@@ -186,7 +188,7 @@ pub(super) enum GivenUp {
     /// It took too many steps.
     #[error("too many steps")]
     TooLong,
-    /// It was told to stop.
+    /// Nobody waits for it any more.
     #[error(transparent)]
     Stopped(#[from] executor::Error),
 }
@@ -210,7 +212,7 @@ impl DependencyProvider for Solver<'_> {
             Package::Skill(at) => self.graph.node(*at).map_or(0, |node| {
                 // A step of the solver may look at every version of a skill, so steps alone
                 // would not bound its time.
-                self.looks.set(self.looks.get() + node.choices.len());
+                self.examined.set(self.examined.get() + node.choices.len());
                 (0..node.len()).filter(|at| range.contains(at)).count()
             }),
             _ => 0,
@@ -228,7 +230,7 @@ impl DependencyProvider for Solver<'_> {
             // require the skill, too.
             let preferred = node.preferred.filter(|at| range.contains(at));
             preferred.or_else(|| {
-                // A withdrawn version is there only because it was asked for.
+                // Withdrawn versions are in the list only if they were asked for exactly.
                 (0..node.len()).rev().find(|at| range.contains(at))
             })
         };
@@ -267,7 +269,7 @@ impl DependencyProvider for Solver<'_> {
     fn should_cancel(&self) -> Result<(), GivenUp> {
         self.stop.check()?;
         self.steps.set(self.steps.get() + 1);
-        if self.steps.get() > self.limits.steps || self.looks.get() > self.limits.looks {
+        if self.steps.get() > self.limits.steps || self.examined.get() > self.limits.examined {
             Err(GivenUp::TooLong)
         } else {
             Ok(())

@@ -1,19 +1,21 @@
-//! Whether skills go together: what each requires, and what it cannot stand.
+//! Whether skills go together: what each requires, and what it rules out.
 //!
 //! Pure. Both lists of rules count, in both directions, and everything that is
-//! wrong is told.
+//! wrong is reported.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::finding::{Finding, FindingCode};
-use super::member::{Demand, because, rules_of};
+use super::member::{Demand, RuleOf, because, rules_of};
 use super::{Error, Member};
 use executor::Stop;
-use model::{Reference, SkillKey, VersionedReference};
+use model::{Reference, SkillId, SkillKey, Version, VersionedReference};
 
-/// Members by what rules call them.
+/// Skills by what rules call them.
+#[derive(Debug, Default)]
 pub(super) struct Names {
     ids: FxHashMap<SkillKey, usize>,
     short: FxHashMap<String, Vec<usize>>,
@@ -21,26 +23,37 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn of(members: &[Member]) -> Self {
-        let mut names = Self {
-            ids: FxHashMap::default(),
-            short: FxHashMap::default(),
-        };
+        let mut names = Self::default();
         for (at, member) in members.iter().enumerate() {
-            names.ids.insert(member.id.key(), at);
-            let slug = member.id.slug().to_lowercase();
-            let name = member.version.skill.name.to_lowercase();
-            if name != slug {
-                names.short.entry(name).or_default().push(at);
-            }
-            names.short.entry(slug).or_default().push(at);
+            names.add(at, &member.id, [&member.version]);
         }
         names
     }
 
-    /// The members that a reference means.
+    /// Adds a skill by its id, its slug, and the names of these versions.
+    pub(super) fn add<'v>(
+        &mut self,
+        at: usize,
+        id: &SkillId,
+        versions: impl IntoIterator<Item = &'v Arc<Version>>,
+    ) {
+        self.ids.insert(id.key(), at);
+        let names = versions.into_iter().map(|version| &*version.skill.name);
+        let names: FxHashSet<String> = names.chain([id.slug()]).map(str::to_lowercase).collect();
+        for name in names {
+            self.short.entry(name).or_default().push(at);
+        }
+    }
+
+    pub(super) fn position(&self, id: &SkillId) -> Option<usize> {
+        self.ids.get(&id.key()).copied()
+    }
+
+    /// The skills that a reference means.
     pub(super) fn meant(&self, reference: &Reference) -> Vec<usize> {
         match reference {
-            Reference::Id(id) => self.ids.get(&id.key()).copied().into_iter().collect(),
+            Reference::Id(id) => self.position(id).into_iter().collect(),
+            // All of a name, not the one that wins it: a rule that forbids `pdf` means each.
             Reference::Name(name) => {
                 let found = self.short.get(&name.to_lowercase());
                 found.cloned().unwrap_or_default()
@@ -52,7 +65,7 @@ impl Names {
 /// A requirement that no member meets.
 #[derive(Debug, Clone)]
 pub(super) struct Missing {
-    /// The member that requires it.
+    /// The member that requires it, or that the way to it begins at.
     pub(super) by: usize,
     /// As the rule writes it.
     pub(super) text: String,
@@ -60,23 +73,34 @@ pub(super) struct Missing {
     pub(super) reason: String,
 }
 
-/// What the rules of members come to.
+impl Missing {
+    pub(super) fn of(by: usize, rule: RuleOf<'_>) -> Self {
+        Self {
+            by,
+            text: rule.text.to_owned(),
+            target: rule.target,
+            reason: rule.reason.to_owned(),
+        }
+    }
+}
+
+/// The result of checking the rules of members.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Verdict {
     /// Errors among the members.
     pub(super) findings: Vec<Finding>,
-    /// What is not there at all, in the order of the members and their rules.
+    /// Requirements that are not there at all, in the order of the members and their rules.
     pub(super) missing: Vec<Missing>,
-    /// There may be more errors: they were no longer looked for.
+    /// There may be more errors: the search for them ended.
     pub(super) is_cut: bool,
     /// The way to each member from those that were asked for.
     ways: Vec<Option<usize>>,
 }
 
-/// Errors that are told; a set with more is as wrong.
+/// Errors that are reported; a set with more is no more wrong.
 pub(super) const MAX_ERRORS: usize = 2_000;
 
-/// Looks at all rules, until there are more errors than anybody reads. The first `asked`
+/// Checks all rules, until there are more errors than anybody reads. The first `asked`
 /// members were asked for, the others were added.
 ///
 /// # Errors
@@ -85,7 +109,7 @@ pub(super) fn check(members: &[Member], asked: usize, stop: &Stop) -> Result<Ver
     check_up_to(MAX_ERRORS, members, asked, stop)
 }
 
-/// The same for another number of errors.
+/// Checks all rules up to another number of errors.
 pub(super) fn check_up_to(
     errors: usize,
     members: &[Member],
@@ -95,7 +119,14 @@ pub(super) fn check_up_to(
     let names = Names::of(members);
     let ways = ways(members, &names, asked);
     let mut verdict = Verdict::default();
+    let finding = |code, message: String, at: usize, member: &Member, other: &Member| {
+        let mut chain = chain(members, &ways, at);
+        chain.push(&other.name);
+        let about = [&*member.name, &*other.name];
+        Finding::new(code, message).about(about).through(&chain)
+    };
     'members: for (at, member) in members.iter().enumerate() {
+        // Authors may write one rule in both lists.
         let mut known = BTreeSet::new();
         for rule in rules_of(&member.version) {
             stop.check()?;
@@ -126,20 +157,11 @@ pub(super) fn check_up_to(
                             other.version.semantic,
                             because(rule.reason)
                         );
-                        let mut chain = chain(members, &ways, at);
-                        chain.push(&other.name);
-                        verdict.findings.push(
-                            Finding::new(FindingCode::VersionUnsatisfied, message)
-                                .about([&*member.name, &*other.name])
-                                .through(&chain),
-                        );
+                        let code = FindingCode::VersionUnsatisfied;
+                        let finding = finding(code, message, at, member, other);
+                        verdict.findings.push(finding);
                     }
-                    None => verdict.missing.push(Missing {
-                        by: at,
-                        text: rule.text.to_owned(),
-                        target: rule.target.clone(),
-                        reason: rule.reason.to_owned(),
-                    }),
+                    None => verdict.missing.push(Missing::of(at, rule)),
                 }
                 continue;
             }
@@ -164,13 +186,8 @@ pub(super) fn check_up_to(
                     other.name,
                     because(rule.reason)
                 );
-                let mut chain = chain(members, &ways, at);
-                chain.push(&other.name);
-                verdict.findings.push(
-                    Finding::new(code, message)
-                        .about([&*member.name, &*other.name])
-                        .through(&chain),
-                );
+                let finding = finding(code, message, at, member, other);
+                verdict.findings.push(finding);
             }
         }
     }
@@ -179,7 +196,7 @@ pub(super) fn check_up_to(
 }
 
 impl Verdict {
-    /// Nothing was looked at, for this reason.
+    /// The verdict where nothing was checked, for this reason.
     pub(super) fn failed(finding: Finding) -> Self {
         Self {
             findings: vec![finding],
@@ -223,6 +240,7 @@ fn ways(members: &[Member], names: &Names, asked: usize) -> Vec<Option<usize>> {
 fn chain<'a>(members: &'a [Member], ways: &[Option<usize>], at: usize) -> Vec<&'a str> {
     let mut chain = Vec::new();
     let mut at = Some(at);
+    // The ways are a tree. The bound keeps a mistake there from going round for ever.
     while let Some(position) = at.filter(|_| chain.len() <= members.len()) {
         chain.extend(members.get(position).map(|member| &*member.name));
         at = ways.get(position).copied().flatten();

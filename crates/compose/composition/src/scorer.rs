@@ -10,15 +10,16 @@ use model::tokens;
 use registry::{Catalog, Head};
 use search::{MatchExplanation, SearchIndex, SearchQuery, Tier};
 
-/// Skills that are looked at.
+/// Skills that are considered for a wording.
 const MAX_CANDIDATES: usize = 100;
-/// What the context counts, against the task.
+/// The weight of the context, against the task.
 const CONTEXT_WEIGHT: f64 = 0.5;
-/// A score below this says nothing; by meaning alone it takes more.
+/// A score below this is chance; by meaning alone it takes more.
+// Some skill is always nearest in meaning, however far off the task is.
 const MIN_SCORE: f64 = 0.35;
 const MIN_SCORE_BY_MEANING: f64 = 1.0;
 
-/// Tokens of the words that tell why a skill fits, estimated; the first is told in any case.
+/// Tokens of the words that say why a skill fits, estimated; the first is always there.
 const MAX_REASON_TOKENS: usize = 15;
 
 /// A skill that fits.
@@ -66,8 +67,9 @@ pub(super) fn score<'a>(index: &SearchIndex, wanted: &'a TaskQuery, stop: &Stop)
         };
         let found = match index.search(&query, stop) {
             Ok(found) => found,
-            // Whoever asked for it is told.
+            // The work is to stop, which the caller finds out from `stop` itself.
             Err(search::Error::Work(_)) => break,
+            // One wording less: the others may still find skills.
             Err(error) => {
                 tracing::error!(%error, "the search index cannot be read");
                 continue;
@@ -91,9 +93,10 @@ pub(super) fn score<'a>(index: &SearchIndex, wanted: &'a TaskQuery, stop: &Stop)
                 is_context,
                 why,
             };
-            // One wording finds each skill once.
+            // Only among those of earlier wordings, as one wording finds each skill once.
             let mut known = scored.hits.iter_mut().take(others);
             match known.find(|known| known.head.id == head.id) {
+                // The context comes last and only adds: it never takes the place of the task.
                 Some(known) if is_context => {
                     known.score += score;
                     known.found.push(found);
@@ -123,12 +126,12 @@ impl Hit<'_> {
         head.filter(|head| head.is_offered())
     }
 
-    /// What of it fits, best first, and the same in a few words.
+    /// Why it fits: as sentences, best first, and in a few words.
     pub(super) fn reasons(&self) -> (Vec<String>, String) {
-        let told = |found: &WordingMatch<'_>| reasons(&found.why, found.text, found.is_context);
-        let mut told = self.found.iter().map(told);
-        let (mut reasons, why) = told.next().unwrap_or_default();
-        reasons.extend(told.flat_map(|(more, _)| more));
+        let of = |found: &WordingMatch<'_>| reasons(&found.why, found.text, found.is_context);
+        let mut all = self.found.iter().map(of);
+        let (mut reasons, why) = all.next().unwrap_or_default();
+        reasons.extend(all.flat_map(|(more, _)| more));
         (reasons, why)
     }
 }
@@ -143,7 +146,7 @@ fn score_of(why: &MatchExplanation) -> f64 {
     tier + f64::from(why.words + why.meaning)
 }
 
-/// What of a skill fits a text, as sentences and in a few words.
+/// Why a skill fits a text, as sentences and in a few words.
 fn reasons(why: &MatchExplanation, text: &str, of_context: bool) -> (Vec<String>, String) {
     let of = if of_context { " of the context" } else { "" };
     let words = reason_words::words(text, &why.matched);

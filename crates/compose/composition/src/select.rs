@@ -8,8 +8,9 @@ use rustc_hash::FxHashSet;
 use super::load::{RegistryLibrary, shown};
 use super::member::{Demand, because, rules_of};
 use super::resolve::{RequestedSkill, resolve};
+use super::rules::{self, Verdict};
 use super::scorer::{self, Hit};
-use super::{Composition, Error, Finding, Member, rules};
+use super::{Composition, Error, Finding, Member};
 use executor::{Kind, Stop};
 use model::{SkillKey, VersionSelector, beginning, beginning_in_tokens, inert_line, tokens};
 use registry::Head;
@@ -54,7 +55,7 @@ pub struct Selected {
 pub struct Selection {
     /// The skills.
     pub skills: Vec<Selected>,
-    /// How many were looked at.
+    /// How many were considered.
     pub considered: usize,
     /// Why skills that fit were left out.
     pub findings: Vec<Finding>,
@@ -81,8 +82,8 @@ impl Composition {
             registry: &self.registry,
             catalog: &catalog,
         };
-        // The index is asked, not all skills: it has the hundred that fit best, whatever there
-        // is.
+        // The index returns the hundred that fit best, so the time does not grow with the number
+        // of skills.
         let scored = scorer::score(&self.index, wanted, stop);
         stop.check()?;
         let hits = scored.hits.iter();
@@ -91,8 +92,8 @@ impl Composition {
             considered: scored.considered,
             ..Selection::default()
         };
-        // Mostly none has a rule: then they go together, and bring nothing with them. What
-        // cannot be read is told by who resolves it below.
+        // Mostly none has a rule: then they go together, bring nothing with them, and need no
+        // solver. What cannot be read is left to `resolve` below, which returns the error.
         let alone = |(hit, head): (&Hit<'_>, &Arc<Head>)| {
             let version = self.registry.version(head, &VersionSelector::Active).ok()?;
             let is_alone = rules_of(&version).next().is_none();
@@ -118,19 +119,19 @@ impl Composition {
         };
         let mut asked: Vec<RequestedSkill> = Vec::new();
         let mut there: FxHashSet<SkillKey> = FxHashSet::default();
-        // One after the other, the best first: what does not go with those before it is left
-        // out and told, and never throws out a better one.
+        // One after the other, the best first: a skill that does not go with those before it is
+        // reported and left out, and never displaces a better one.
         for (hit, head) in offered.take(limit.saturating_mul(TRIES_PER_SKILL)) {
             if asked.len() >= limit {
                 break;
             }
             asked.push(to_ask(head));
             match together(&library, &asked, stop)? {
-                Ok(members) => {
+                Ok((members, verdict)) => {
                     let news = members.iter().enumerate();
                     let news = news.filter(|(_, member)| there.insert(member.id.key()));
-                    let news: Vec<usize> = news.map(|(at, _)| at).collect();
-                    selection.add(&members, asked.len(), &news, hit, stop)?;
+                    let news = news.map(|(at, _)| at).collect();
+                    selection.add(&members, &verdict, news, hit);
                 }
                 Err(finding) => {
                     asked.pop();
@@ -147,15 +148,15 @@ fn together(
     library: &RegistryLibrary<'_>,
     asked: &[RequestedSkill],
     stop: &Stop,
-) -> Result<Result<Vec<Member>, Finding>, Error> {
+) -> Result<Result<(Vec<Member>, Verdict), Finding>, Error> {
     let members = match resolve(library, asked, stop)? {
         Ok(members) => members,
         Err(finding) => return Ok(Err(left_out(asked, *finding))),
     };
     let verdict = rules::check(&members, asked.len(), stop)?;
-    Ok(match verdict.findings.into_iter().next() {
-        Some(finding) => Err(left_out(asked, finding)),
-        None => Ok(members),
+    Ok(match verdict.findings.first() {
+        Some(finding) => Err(left_out(asked, finding.clone())),
+        None => Ok((members, verdict)),
     })
 }
 
@@ -171,13 +172,13 @@ fn left_out(asked: &[RequestedSkill], finding: Finding) -> Finding {
 /// tenth more, and 60 is what a line may cost.
 const MAX_LINE_TOKENS: usize = 54;
 const MAX_REASON_TOKENS: usize = 18;
-/// Characters of a description, and of whose it is.
+/// Characters of a description, and of its origin.
 const MAX_DESCRIPTION_CHARS: usize = 150;
 const MAX_ORIGIN_CHARS: usize = 40;
 
 impl Selection {
-    /// The skills as an agent reads them: a line each, with what it is for, whose words
-    /// these are where it did not come with the server, and why it fits.
+    /// The skills as an agent reads them: a line each, with its description, the author of
+    /// these words where the skill did not come with the server, and why it fits.
     #[must_use]
     pub fn text(&self) -> String {
         if self.skills.is_empty() {
@@ -192,10 +193,42 @@ impl Selection {
         };
         format!("{lines}Read one with `load_skill`.{notice}")
     }
+
+    /// Adds what a hit brings with it: itself, then what it requires.
+    fn add(&mut self, members: &[Member], verdict: &Verdict, mut news: Vec<usize>, hit: &Hit<'_>) {
+        // Itself first, though others of the request come before it.
+        news.sort_by_key(|at| {
+            members
+                .get(*at)
+                .is_none_or(|member| member.id != hit.head.id)
+        });
+        if let Some(known) = self.skills.iter_mut().find(|known| known.id == hit.head.id) {
+            // A better one requires it, so it is listed already. It fits by itself, too.
+            known.score = hit.score;
+            let (reasons, why) = hit.reasons();
+            known.reasons.extend(reasons);
+            known.why = why;
+        }
+        for (at, member) in news.iter().filter_map(|at| Some((*at, members.get(*at)?))) {
+            if member.id == hit.head.id {
+                self.skills
+                    .push(Selected::of(member, hit.score, hit.reasons()));
+                continue;
+            }
+            let chain = verdict.chain(members, at);
+            let by = chain.iter().rev().nth(1).copied().unwrap_or_default();
+            let why = format!("required by '{by}'");
+            let reasons = vec![format!("{why}{}", reason(members, by, member))];
+            self.skills.push(Selected {
+                required_by: by.to_owned(),
+                ..Selected::of(member, 0.0, (reasons, why))
+            });
+        }
+    }
 }
 
 impl Selected {
-    /// A skill that fits so well by itself, with why, also in a few words.
+    /// A skill that fits by itself, with its score and why it fits.
     fn of(member: &Member, score: f64, (reasons, why): (Vec<String>, String)) -> Self {
         Self {
             name: Arc::clone(&member.name),
@@ -209,6 +242,8 @@ impl Selected {
     }
 
     fn line(&self) -> String {
+        // Names and descriptions are a stranger's words in the context of an agent, so they are
+        // made inert, and stay on their line.
         let name = inert_line(&self.name);
         // The whole id, as a name, says it already.
         let origin = if self.id.is_builtin() || name.contains('/') {
@@ -225,52 +260,6 @@ impl Selected {
         let rest = MAX_LINE_TOKENS.saturating_sub(tokens(&format!("- {name}{origin}: {why}")));
         let about = beginning_in_tokens(&self.description, rest, MAX_DESCRIPTION_CHARS);
         format!("- {name}{origin}: {about}{why}\n")
-    }
-}
-
-impl Selection {
-    /// Adds what a hit brings with it: itself, then what it requires.
-    fn add(
-        &mut self,
-        members: &[Member],
-        asked: usize,
-        news: &[usize],
-        hit: &Hit<'_>,
-        stop: &Stop,
-    ) -> Result<(), Error> {
-        let verdict = rules::check(members, asked, stop)?;
-        let mut news: Vec<usize> = news.to_vec();
-        // Itself first, though others of the request come before it.
-        news.sort_by_key(|at| {
-            members
-                .get(*at)
-                .is_none_or(|member| member.id != hit.head.id)
-        });
-        if let Some(known) = self.skills.iter_mut().find(|known| known.id == hit.head.id) {
-            // Required by a better one; what it is worth itself is told too.
-            known.score = hit.score;
-            let (reasons, why) = hit.reasons();
-            known.reasons.extend(reasons);
-            known.why = why;
-        }
-        for member in news.iter().filter_map(|at| Some((*at, members.get(*at)?))) {
-            let (at, member) = member;
-            let is_hit = member.id == hit.head.id;
-            let chain = verdict.chain(members, at);
-            let by = chain.iter().rev().nth(1).copied().unwrap_or_default();
-            if is_hit {
-                let selected = Selected::of(member, hit.score, hit.reasons());
-                self.skills.push(selected);
-                continue;
-            }
-            let why = format!("required by '{by}'");
-            let reasons = vec![format!("{why}{}", reason(members, by, member))];
-            self.skills.push(Selected {
-                required_by: by.to_owned(),
-                ..Selected::of(member, 0.0, (reasons, why))
-            });
-        }
-        Ok(())
     }
 }
 

@@ -10,16 +10,16 @@ use super::resolve::{Library, RequestedSkill, resolve};
 use super::rules::{self, Verdict};
 use super::{
     Composed, Composition, Error, Finding, FindingCode, Lock, Member, Statement, ToolPolicy,
-    compose, compose_until, missing,
+    compose_until, missing,
 };
 use executor::{Kind, Stop};
 use model::{
     Digest, Reference, SkillId, SkillKey, Version, VersionNumber, VersionSelector, VersionWish,
     VersionedReference,
 };
-use registry::Release;
+use registry::{Catalog, Release};
 
-/// Which skills, and how.
+/// A request for a set of skills.
 #[derive(Debug, Clone, Default)]
 pub struct SetQuery {
     /// The skills; none: those of the lock.
@@ -28,18 +28,18 @@ pub struct SetQuery {
     pub policy: Option<ToolPolicy>,
     /// Add what is required.
     pub resolve: bool,
-    /// What was locked before.
+    /// The lock of an earlier composition.
     pub lock: Option<Lock>,
 }
 
-/// A set of skills that was looked at.
+/// A set of skills that was judged.
 #[derive(Debug, Clone)]
 pub struct SkillSet {
     /// What the skills that were found come to; of a valid set, what it permits.
     pub composed: Arc<Composed>,
     /// How many of its members were asked for; the others were added.
     pub asked: usize,
-    /// All that is wrong or odd, errors first.
+    /// All errors and warnings, errors first.
     pub findings: Vec<Finding>,
 }
 
@@ -85,18 +85,18 @@ impl SkillSet {
     }
 }
 
-/// What members and a policy come to, whoever asks.
+/// What members and a policy come to, the same for every caller.
 #[derive(Debug)]
 pub(super) struct Judged {
     composed: Arc<Composed>,
     verdict: Verdict,
-    /// What the scans of the members come to together. It is as old as this is: new rules
-    /// come with a new server.
+    /// What the scans of the members come to together. It can be cached with the rest, since new
+    /// rules of the scanner come with a new server.
     pub(super) trifecta: Option<Finding>,
 }
 
 /// Members by skill, version and name, which another skill can take from them. The number of
-/// a version in a folder means other bytes elsewhere: it is told by its digest, too.
+/// a version in a folder means other bytes elsewhere, so its digest is part of the key, too.
 type Key = (
     ToolPolicy,
     Vec<(SkillKey, VersionNumber, Option<Digest>, bool)>,
@@ -106,7 +106,7 @@ pub(super) type Cache = quick_cache::sync::Cache<Key, Arc<Judged>, SetWeight>;
 /// Bytes that compositions may take in memory.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Bytes that a composition takes in memory, about.
+/// Estimates the bytes that a composition takes in memory.
 #[derive(Debug, Clone)]
 pub(super) struct SetWeight;
 
@@ -121,6 +121,8 @@ impl quick_cache::Weighter<Key, Arc<Judged>> for SetWeight {
             .tools()
             .map(|proof| proof.grants.len() + proof.denials.len() + proof.exceptions.len())
             .sum();
+        // Rounded sizes of the records behind each count. The bound is for the sum of many, so they
+        // need not be exact.
         let weight = 1_000
             + 200 * key.1.len()
             + 500 * composed.tools().len()
@@ -135,7 +137,7 @@ pub(super) fn cache() -> Cache {
     Cache::with_weighter(2_000, CACHE_BYTES, SetWeight)
 }
 
-/// Entries of a lock that are looked up without leaving the thread.
+/// Entries of a lock that are looked up on the thread of the call.
 const SMALL_LOCK_LIMIT: usize = 64;
 
 impl Composition {
@@ -161,17 +163,17 @@ impl Composition {
     /// # Errors
     /// Nothing was asked for, or the registry cannot be read.
     pub async fn set(&self, query: SetQuery) -> Result<SkillSet, Error> {
-        let query = match self.known(query)? {
+        let query = match self.cached(query)? {
             Ok(set) => return Ok(set),
             Err(query) => query,
         };
         let this = self.clone();
-        let work = move |stop: &Stop| this.look(&query, stop);
+        let work = move |stop: &Stop| this.evaluate(&query, stop);
         self.executor().run_fallible(Kind::Compose, work).await
     }
 
-    /// What versions that are at hand come to under the union, whether or not
-    /// they go together.
+    /// Composes versions that are at hand under the union, whether or not they go
+    /// together.
     ///
     /// # Errors
     /// They name more tool patterns than are put together.
@@ -204,8 +206,8 @@ impl Composition {
         }
     }
 
-    /// The set where all of it is in memory: no version is opened.
-    fn known(&self, query: SetQuery) -> Result<Result<SkillSet, SetQuery>, Error> {
+    /// The set where all of it is in memory, so that no version is read; else the query.
+    fn cached(&self, query: SetQuery) -> Result<Result<SkillSet, SetQuery>, Error> {
         let policy = policy(&query)?;
         let is_large = |lock: &Lock| lock.entries.len() > SMALL_LOCK_LIMIT;
         if query.resolve
@@ -215,35 +217,36 @@ impl Composition {
             return Ok(Err(query));
         }
         let catalog = self.registry.catalog();
-        let (chosen, lock) = match &query.lock {
-            Some(lock) if query.skills.is_empty() => {
-                let (picks, findings) = self.unlock(&catalog, lock)?;
-                (Picks { picks, findings }, None)
-            }
-            lock => (self.pick(&catalog, &query.skills)?, lock.as_ref()),
-        };
+        let (chosen, lock) = self.chosen(&catalog, &query)?;
+        // What is missing is explained from the registry, so such a set goes the long way.
         let judged = self.judged.get(&key(&chosen.picks, policy));
         let Some(judged) = judged.filter(|judged| judged.verdict.missing.is_empty()) else {
             return Ok(Err(query));
         };
         let mut findings = chosen.findings;
         if let Some(lock) = lock {
-            findings.extend(self.unlock(&catalog, lock)?.1);
+            findings.extend(self.unlock(&catalog, lock)?.findings);
             findings.extend(drift(&judged.composed.members, lock));
         }
         Ok(Ok(finish(&judged, findings, chosen.picks.len())))
     }
 
-    fn look(&self, query: &SetQuery, stop: &Stop) -> Result<SkillSet, Error> {
+    /// The skills of a request, and the lock that they are to be compared with.
+    fn chosen<'q>(
+        &self,
+        catalog: &Catalog,
+        query: &'q SetQuery,
+    ) -> Result<(Picks, Option<&'q Lock>), Error> {
+        Ok(match &query.lock {
+            Some(lock) if query.skills.is_empty() => (self.unlock(catalog, lock)?, None),
+            lock => (self.pick(catalog, &query.skills)?, lock.as_ref()),
+        })
+    }
+
+    fn evaluate(&self, query: &SetQuery, stop: &Stop) -> Result<SkillSet, Error> {
         let policy = policy(query)?;
         let catalog = self.registry.catalog();
-        let (chosen, lock) = match &query.lock {
-            Some(lock) if query.skills.is_empty() => {
-                let (picks, findings) = self.unlock(&catalog, lock)?;
-                (Picks { picks, findings }, None)
-            }
-            lock => (self.pick(&catalog, &query.skills)?, lock.as_ref()),
-        };
+        let (chosen, lock) = self.chosen(&catalog, query)?;
         let Picks {
             picks,
             mut findings,
@@ -260,7 +263,8 @@ impl Composition {
                 Ok(members) => Arc::new(self.judge(&members, asked, policy, stop)?),
                 Err(finding) => {
                     findings.push(*finding);
-                    // The rules of what was asked for are told by the solver.
+                    // The finding of the solver names the rules that are broken, so they are not
+                    // reported once more.
                     let mut judged = judge(&self.members(&picks)?, asked, policy, stop)?;
                     judged.verdict = Verdict::default();
                     Arc::new(judged)
@@ -279,16 +283,15 @@ impl Composition {
         let members = &judged.composed.members;
         findings.extend(missing::explain(&library, members, &judged.verdict, stop)?);
         if let Some(lock) = lock {
-            let (_, broken) = self.unlock(&catalog, lock)?;
-            findings.extend(broken);
+            findings.extend(self.unlock(&catalog, lock)?.findings);
             findings.extend(drift(members, lock));
         }
         Ok(finish(&judged, findings, asked))
     }
 }
 
-/// What versions that are at hand come to where there is no other skill: no registry is
-/// asked. An invalid set is an answer.
+/// Judges and composes versions that are at hand as if there were no other skill: no registry
+/// is read. An invalid set is an answer.
 ///
 /// # Errors
 /// The work is to stop; else none that a library without a skill could have.
@@ -323,7 +326,7 @@ impl Library for NoLibrary {
     }
 }
 
-/// Its versions have to be looked for in the store.
+/// Finding its version takes a search of the store.
 fn is_searched(skill: &str) -> bool {
     !matches!(
         VersionedReference::parse(skill).version,
@@ -373,9 +376,10 @@ const MAX_COMPARISONS: usize = 20_000_000;
 /// Findings of an answer.
 const MAX_FINDINGS: usize = 2_000;
 
-/// Patterns are compared with each other; whoever publishes skills of nothing
-/// but patterns shall not keep a processor busy with them.
+/// The tool patterns of these members take too many comparisons.
 fn is_heavy(members: &[Member]) -> bool {
+    // Counted before the work: a stranger can publish skills of nothing but patterns, each of
+    // which is compared with each, and would keep a processor busy with every composition.
     let skills = members.iter().map(|member| &member.version.skill);
     let tools = skills.flat_map(|skill| allowed_by(skill).chain(forbidden_by(skill)));
     let (mut all, mut patterns) = (0_usize, 0_usize);
@@ -397,7 +401,7 @@ pub(super) fn judge(
             "the skills name more tool patterns than are put together; compose fewer of them";
         let finding = Finding::new(FindingCode::TooManyTools, message);
         return Ok(Judged {
-            composed: Arc::new(compose(&[], policy)),
+            composed: Arc::new(compose_until(&[], policy, stop)?),
             verdict: Verdict::failed(finding),
             trifecta: None,
         });
@@ -411,8 +415,8 @@ pub(super) fn judge(
     })
 }
 
-/// Everything that was found, errors first; both in the order in which a reader
-/// would look.
+/// Everything that was found, errors first; both in the order in which a reader needs
+/// them.
 pub(super) fn finish(judged: &Judged, mut findings: Vec<Finding>, asked: usize) -> SkillSet {
     findings.extend(judged.verdict.findings.iter().cloned());
     findings.extend(judged.composed.findings.iter().cloned());
@@ -438,7 +442,7 @@ pub(super) fn finish(judged: &Judged, mut findings: Vec<Finding>, asked: usize) 
 /// Where members are no longer what was locked.
 fn drift(members: &[Member], lock: &Lock) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut say = |id: &str, message: String| {
+    let mut report = |id: &str, message: String| {
         findings.push(Finding::new(FindingCode::LockMismatch, message).about([id]));
     };
     let key = |id: &str| id.to_ascii_lowercase();
@@ -452,15 +456,15 @@ fn drift(members: &[Member], lock: &Lock) -> Vec<Finding> {
         let locked = entries.remove(&key(id));
         let version = &member.version;
         match locked {
-            None => say(id, format!("'{id}' is in the set, and not in the lock")),
-            Some(entry) if entry.digest != version.digest.to_string() => say(
+            None => report(id, format!("'{id}' is in the set, and not in the lock")),
+            Some(entry) if entry.digest != version.digest.to_string() => report(
                 id,
                 format!(
                     "'{id}' is version {} with {} now, but is locked as version {} with {}",
                     version.number, version.digest, entry.number, entry.digest
                 ),
             ),
-            Some(entry) if entry.number != version.number.get() => say(
+            Some(entry) if entry.number != version.number.get() => report(
                 id,
                 format!(
                     "'{id}' is version {} now, but is locked as version {}",
@@ -473,7 +477,7 @@ fn drift(members: &[Member], lock: &Lock) -> Vec<Finding> {
     for entry in &lock.entries {
         if entries.contains_key(&key(&entry.skill_id)) {
             let id = entry.skill_id.as_str();
-            say(id, format!("'{id}' is locked, and not in the set"));
+            report(id, format!("'{id}' is locked, and not in the set"));
         }
     }
     findings

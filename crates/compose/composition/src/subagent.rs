@@ -1,4 +1,4 @@
-//! What a sub-agent is started with.
+//! The skills, the lock and the prompt that a sub-agent is started with.
 
 use serde_json::{Map, Value};
 
@@ -9,19 +9,19 @@ use model::{SkillUri, VersionSelector, cut};
 
 /// Bytes that are counted as a token.
 const TOKEN_BYTES: usize = 4;
-/// The budget of whoever names none.
+/// The budget where the caller names none.
 const DEFAULT_BUDGET_TOKENS: u32 = 8_000;
-/// Lengths that descriptions are tried at.
+/// Lengths of descriptions that are tried, until the section fits.
 const LENGTHS: [usize; 6] = [usize::MAX, 400, 200, 100, 40, 0];
-/// Bytes of parameters that are handed through.
+/// Bytes of parameters that are passed on.
 pub(super) const MAX_PARAMS_BYTES: usize = 64 * 1024;
 
-/// What a host wants to start.
+/// A request to prepare a sub-agent.
 #[derive(Debug, Clone, Default)]
 pub struct Spawn {
-    /// What it is to do.
+    /// Its task.
     pub task: String,
-    /// Without skills: tell it which fit its task.
+    /// Without skills: list those that fit its task.
     pub catalog: bool,
     /// Which skills, and how.
     pub set: SetQuery,
@@ -31,10 +31,10 @@ pub struct Spawn {
     pub params: Option<Map<String, Value>>,
 }
 
-/// What a sub-agent is told and allowed.
+/// The prompt and the permissions of a sub-agent.
 #[derive(Debug, Clone)]
 pub struct Subagent {
-    /// Its skills. None: it is not constrained.
+    /// Its skills. None: it is not restricted.
     pub set: Option<SkillSet>,
     /// Pins them.
     pub lock: Option<Lock>,
@@ -97,9 +97,7 @@ impl Composition {
             max_tokens,
         })
     }
-}
 
-impl Composition {
     /// The skills that fit a task, as a section of a prompt.
     async fn catalog_for(&self, task: String, max_tokens: u32) -> Result<String, Error> {
         self.index.ready().await;
@@ -131,6 +129,7 @@ fn section(composed: &Composed, max_tokens: u32) -> Result<String, Error> {
         .unwrap_or(usize::MAX)
         .saturating_mul(TOKEN_BYTES);
     let rules = rules(composed);
+    // Rules are never cut: a sub-agent that does not know what it may not do is worse than none.
     let mut min = 0;
     for length in LENGTHS {
         let text = format!("{}{rules}", skills(composed, length));
@@ -228,7 +227,7 @@ fn rules(composed: &Composed) -> String {
     text
 }
 
-/// A text of a skill in one line, so that it cannot pass for another part.
+/// A text of a skill in one line, so that it cannot pass for another section of the prompt.
 fn line(text: &str) -> String {
     cut(text, usize::MAX)
 }

@@ -18,6 +18,10 @@ use model::{
     FilePath, OutputContract, Principal, Skill, SkillId, Version, VersionNumber,
 };
 
+fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
+    compose_until(members, policy, &executor::Stop::never()).expect("a composition")
+}
+
 /// A skill of a test.
 #[derive(Debug, Clone)]
 struct Draft {

@@ -6,7 +6,7 @@ use super::{Composition, Error, Member, ToolPolicy};
 use executor::Stop;
 
 impl Composition {
-    /// What members come to, with what their scans say of them together.
+    /// Judges members, with what their scans say of them together.
     pub(super) fn judge(
         &self,
         members: &[Member],

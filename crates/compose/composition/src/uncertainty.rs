@@ -1,6 +1,6 @@
-//! Why it cannot be told whether a pattern covers a call.
+//! Why nobody can decide whether a pattern covers a call.
 
-/// Why it cannot be told, as a clause that follows a comma.
+/// The reason of a doubt, as a clause that follows a comma.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Uncertainty {
     /// Names of tools differ in case alone.
@@ -32,16 +32,16 @@ pub enum Uncertainty {
     /// A shell may see other words than those in the text.
     #[error("since a shell may read {0} in the command line in more than one way")]
     Shell(Box<str>),
-    /// What stands before a command may change what runs.
+    /// An assignment before a command may change what runs.
     #[error("since `{0}` may change which program runs")]
     Assignment(Box<str>),
     /// The program may run others.
     #[error("since `{0}` may run other programs")]
     Launcher(Box<str>),
-    /// The program of the pattern stands in a folder.
+    /// The pattern names its program by a folder.
     #[error("since `{0}` may be the program `{1}`")]
     SameProgram(Box<str>, Box<str>),
-    /// The same may be said by other arguments.
+    /// Other arguments may mean the same.
     #[error("since other arguments of `{0}` may do what the pattern forbids")]
     OtherArguments(Box<str>),
     /// Hosts read the path differently.

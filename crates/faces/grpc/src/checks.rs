@@ -140,22 +140,22 @@ fn cost(item: Item) -> v1::SkillCost {
 
 pub(super) fn activation(activation: Activation) -> v1::AuditActivationResponse {
     let Activation {
-        looked,
+        audited,
         health,
         recommendations,
         hooks,
         budget,
     } = activation;
     let summary = v1::AuditSummary {
-        skills_audited: count(looked.len()),
+        skills_audited: count(audited.len()),
         healthy: count(
-            looked
+            audited
                 .iter()
                 .filter(|skill| skill.issues.is_empty())
                 .count(),
         ),
-        issues_found: count(looked.iter().map(|skill| skill.issues.len()).sum()),
-        warnings_found: count(looked.iter().map(|skill| skill.warnings.len()).sum()),
+        issues_found: count(audited.iter().map(|skill| skill.issues.len()).sum()),
+        warnings_found: count(audited.iter().map(|skill| skill.warnings.len()).sum()),
         overall_health: match health {
             Health::Healthy => v1::OverallHealth::Healthy,
             Health::Degraded => v1::OverallHealth::Degraded,
@@ -164,7 +164,7 @@ pub(super) fn activation(activation: Activation) -> v1::AuditActivationResponse 
         .into(),
     };
     let (mut issues, mut warnings) = (Vec::new(), Vec::new());
-    for skill in looked {
+    for skill in audited {
         let AuditedSkill {
             id,
             issues: found,

@@ -1,26 +1,27 @@
-//! All paths together.
+//! All paths and exercises by id.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::{Exercise, LearningPath};
 
-/// Paths and exercises by id. It never changes; another takes its place.
+/// Paths and exercises by id. It never changes; another one replaces it.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     paths: Vec<Arc<LearningPath>>,
-    exercises: HashMap<String, Arc<Exercise>>,
+    by_id: HashMap<String, Arc<Exercise>>,
 }
 
 impl Catalog {
-    /// Of paths that go together: no id twice.
+    /// The catalog of paths that [`check_together`](crate::check_together) accepts: no id is there
+    /// twice.
     #[must_use]
     pub fn new(mut paths: Vec<Arc<LearningPath>>) -> Self {
         paths.sort_by(|a, b| a.id.cmp(&b.id));
         let exercises = paths.iter().flat_map(|path| &path.exercises);
-        let exercises = exercises.map(|it| (it.id.clone(), Arc::clone(it)));
+        let by_id = exercises.map(|it| (it.id.clone(), Arc::clone(it)));
         Self {
-            exercises: exercises.collect(),
+            by_id: by_id.collect(),
             paths,
         }
     }
@@ -31,12 +32,16 @@ impl Catalog {
         &self.paths
     }
 
+    /// The exercises of all paths, path by path.
+    pub fn exercises(&self) -> impl Iterator<Item = &Arc<Exercise>> {
+        self.paths.iter().flat_map(|path| &path.exercises)
+    }
+
     /// The categories that paths have, in order, each once.
     #[must_use]
     pub fn categories(&self) -> Vec<&str> {
         let categories = self.paths.iter().map(|path| path.category.as_str());
-        let categories: BTreeSet<&str> = categories.collect();
-        categories.into_iter().collect()
+        Vec::from_iter(categories.collect::<BTreeSet<&str>>())
     }
 
     /// The path of an id.
@@ -48,6 +53,6 @@ impl Catalog {
     /// The exercise of an id.
     #[must_use]
     pub fn exercise(&self, id: &str) -> Option<&Arc<Exercise>> {
-        self.exercises.get(id)
+        self.by_id.get(id)
     }
 }

@@ -1,9 +1,9 @@
-//! Takes comments out of a text, so that what is looked for is not found in them.
+//! Removes comments from a text, so that nothing is found in them.
 //!
-//! Each scanner goes over the text once. It knows strings, since what begins a comment
-//! begins none there, and leaves every line where it was.
+//! Each scanner reads the text once. It knows strings, in which no comment begins, and
+//! leaves the number of every line as it was.
 
-/// In which way comments are written.
+/// The syntax of comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommentStyle {
     JavaScript,
@@ -13,7 +13,7 @@ pub(crate) enum CommentStyle {
 }
 
 impl CommentStyle {
-    /// How a language writes comments, where that is known.
+    /// The syntax of a language, where it is known.
     pub(crate) fn of(language: &str) -> Option<Self> {
         match language {
             "javascript" | "javascript-tests" => Some(Self::JavaScript),
@@ -50,7 +50,7 @@ impl Scanner<'_> {
         self.rest.chars().next()
     }
 
-    /// Takes one character into the text.
+    /// Copies one character.
     fn keep(&mut self) -> Option<char> {
         let character = self.skip()?;
         self.out.push(character);
@@ -64,17 +64,18 @@ impl Scanner<'_> {
         Some(character)
     }
 
-    /// Leaves out what there is until the end of the line.
+    /// Skips to the end of the line.
     fn skip_line(&mut self) {
         while self.next().is_some_and(|c| c != '\n') {
             self.skip();
         }
     }
 
-    /// Leaves out a comment until `*/`, but the ends of its lines.
+    /// Leaves out a comment until `*/`, except the ends of its lines.
     fn skip_block(&mut self) {
         self.skip();
         self.skip();
+        // `a/**/b` are two words.
         self.out.push(' ');
         while !self.rest.starts_with("*/") {
             match self.skip() {
@@ -87,9 +88,9 @@ impl Scanner<'_> {
         self.skip();
     }
 
-    /// Takes a string that ends with `end`; after an `escape` any character counts for
-    /// itself. Doubled ends are two strings, which comes to the same.
+    /// Copies a string that ends with `end`; the character after an `escape` never ends it.
     fn keep_string(&mut self, end: char, escape: Option<char>) {
+        // A doubled end, as in `'it''s'`, counts as two strings, which copies the same text.
         self.keep();
         while let Some(character) = self.keep() {
             if Some(character) == escape {
@@ -101,7 +102,8 @@ impl Scanner<'_> {
     }
 
     fn javascript(&mut self) {
-        // Braces that are open, for each `${` around.
+        // Braces that are open inside of each `${`: its own `}` is the one at zero, where the text
+        // of the template goes on.
         let mut templates: Vec<usize> = Vec::new();
         while let Some(next) = self.next() {
             match next {
@@ -137,7 +139,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Takes the text of a template until it ends, or an expression begins in it.
+    /// Copies the text of a template until it ends, or an expression begins in it.
     fn template(&mut self, templates: &mut Vec<usize>) {
         loop {
             if self.rest.starts_with("${") {
@@ -158,6 +160,8 @@ impl Scanner<'_> {
 
     /// A `/` here begins a regular expression: after a value it would divide.
     fn is_before_regex(&self) -> bool {
+        // Only a parser knows for sure. The last token decides right for all but odd code, such as
+        // a regular expression behind the `)` of an `if`.
         let before = self.out.trim_end();
         let Some(last) = before.chars().next_back() else {
             return true;
@@ -207,6 +211,7 @@ impl Scanner<'_> {
     fn shell(&mut self) {
         while let Some(next) = self.next() {
             match next {
+                // Inside of a word, as in `${#list}` or `a#b`, it is no comment.
                 '#' if self.is_after(" \t\n;&|()") => self.skip_line(),
                 '\\' => {
                     self.keep();

@@ -1,5 +1,4 @@
-//! Whether what came out is what should have come out. Each comparison is an equality: a
-//! thing equals itself, and two things equal each other or not, whichever comes first.
+//! Comparing results with what is expected. It never matters which of two comes first.
 
 mod rows;
 mod text;

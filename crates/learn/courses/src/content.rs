@@ -1,4 +1,4 @@
-//! What a path and an exercise are, once they are read.
+//! A path and its exercises, once they are read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct LearningPath {
     pub description: String,
     /// One word, such as `testing`.
     pub category: String,
-    /// For whom it is.
+    /// The level that it is for.
     pub difficulty: Difficulty,
     /// How long it takes.
     pub estimated_hours: f64,
@@ -28,27 +28,27 @@ pub struct LearningPath {
     pub skills_covered: Vec<String>,
     /// Paths to take before it, by id.
     pub prerequisites: Vec<String>,
-    /// What the learner can do afterwards.
+    /// The abilities of the learner afterwards.
     pub objectives: Vec<String>,
     /// Other paths, by id.
     pub related_paths: Vec<String>,
-    /// What stands below the front matter of `PATH.md`.
+    /// The text below the front matter of `PATH.md`.
     pub introduction: String,
-    /// What can be earned in it.
+    /// The achievements that can be earned in it.
     pub achievements: Vec<Achievement>,
     /// Its exercises, in order.
     pub exercises: Vec<Arc<Exercise>>,
 }
 
-/// For whom a path is.
+/// The level of the learners that a path is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Difficulty {
-    /// Who knows nothing of it.
+    /// They know nothing of it.
     Beginner,
-    /// Who knows the beginnings.
+    /// They know the basics.
     Intermediate,
-    /// Who does it already.
+    /// They do it already.
     Advanced,
 }
 
@@ -75,9 +75,9 @@ pub struct Exercise {
     pub skills_practiced: Vec<String>,
     /// Where to read on.
     pub related_docs: Vec<String>,
-    /// What stands below the front matter of `EXERCISE.md`.
+    /// The text below the front matter of `EXERCISE.md`.
     pub instructions: String,
-    /// What the learner starts from.
+    /// The files that the learner starts from.
     pub starter: Solution,
     /// Its hints.
     pub hints: Hints,
@@ -87,13 +87,13 @@ pub struct Exercise {
     pub language: String,
     /// Name of the one text that a solution is; none where it is a folder.
     pub file_name: Option<String>,
-    /// What a reviewer looks at, where a person grades.
-    pub(crate) checklist: Vec<String>,
-    /// What an `output` exercise must print, where that may be seen.
+    /// The points that a reviewer checks, where a person grades; else none.
+    pub checklist: Vec<String>,
+    /// The output that an `output` exercise must print, unless it is hidden.
     pub expected_output: Option<String>,
     /// Cases that may be seen.
     pub shown_cases: Vec<ShownCase>,
-    /// Over all files of the exercise, so that a changed one is told from what it was.
+    /// Over all files of the exercise, so that a change is noticed.
     pub digest: Digest,
     /// What grades it. Only this crate looks inside.
     pub(crate) grading: crate::Grading,
@@ -129,9 +129,9 @@ pub enum ExerciseDifficulty {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ValidationKind {
-    /// By what is printed.
+    /// By its output.
     Output,
-    /// By what the text must and must not hold.
+    /// By patterns that the text must, or must not, match.
     Pattern,
     /// By a person.
     Manual,
@@ -140,13 +140,7 @@ pub enum ValidationKind {
 }
 
 impl Exercise {
-    /// What a reviewer looks at, where a person grades; else nothing.
-    #[must_use]
-    pub fn checklist(&self) -> &[String] {
-        &self.checklist
-    }
-
-    /// What a learner starts from, where a solution is one text; none where it is files.
+    /// The text that a learner starts from; none where a solution is files.
     #[must_use]
     pub fn starter_text(&self) -> Option<String> {
         self.file_name.as_ref()?;
@@ -178,13 +172,14 @@ impl Exercise {
 pub struct Hints {
     /// Shown from the start: the first ones of `all`.
     pub free: usize,
-    /// All of them. No more than what was revealed leaves the server.
+    /// All of them. Only those that were revealed leave the server.
     pub all: Vec<String>,
 }
 
 impl fmt::Debug for Hints {
-    /// How many: whatever prints an exercise may end in a log.
+    /// Prints how many there are.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not their texts: a hint costs points, and what prints an exercise may end in a log.
         f.debug_struct("Hints")
             .field("free", &self.free)
             .field("all", &self.all.len())
@@ -192,8 +187,8 @@ impl fmt::Debug for Hints {
     }
 }
 
-/// What a learner hands in, or starts from: files by path. Where an exercise wants one
-/// text, that is its only file.
+/// A solution, or a starter: files by path. Where an exercise wants one text, that is its
+/// only file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Solution {
     /// Text by path.
@@ -221,9 +216,9 @@ impl Solution {
 /// A case that may be seen, as the tool specification has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownCase {
-    /// What is called, or asked.
+    /// The call, or the question.
     pub input: String,
-    /// What should come of it.
+    /// The result that is expected.
     pub expected: String,
     /// In words.
     pub description: String,
@@ -237,7 +232,7 @@ pub struct Achievement {
     pub id: String,
     /// What people call it.
     pub name: String,
-    /// What it was earned by.
+    /// The deed that it was earned by.
     pub description: String,
     /// Name of a picture, such as `lightning`.
     pub icon: String,
@@ -255,12 +250,12 @@ pub struct Condition {
     pub path_completed: Option<String>,
     /// An exercise that teaches this concept is completed.
     pub concept_learned: Option<String>,
-    /// So many exercises are completed, of all paths.
+    /// This many exercises are completed, of all paths.
     pub exercises_completed: Option<u32>,
-    /// So many exercises were completed with the first submission.
+    /// This many exercises were completed with the first submission.
     pub first_tries: Option<u32>,
-    /// So many exercises were completed without a hint that costs.
+    /// This many exercises were completed without a hint that costs.
     pub without_hints: Option<u32>,
-    /// The longest streak has so many days.
+    /// The longest streak has this many days.
     pub streak_days: Option<u32>,
 }

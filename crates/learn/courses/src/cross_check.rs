@@ -1,4 +1,4 @@
-//! What is wrong with paths that are each right alone.
+//! Problems of several paths that are each right alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::{Condition, Exercise, LearningPath};
 
 const PATH_MD: &str = "PATH.md";
 
-/// Looks at paths as one: ids are there once, what paths point to exists, and all concepts
-/// can be learned. Each problem is of the path whose id stands before it.
+/// Checks paths together: each id is there once, what paths refer to exists, and all concepts
+/// can be learned. Each problem comes after the id of its path.
 #[must_use]
 pub fn check_together(paths: &[Arc<LearningPath>]) -> Vec<(String, Problem)> {
     let mut all = CrossCheck {
@@ -35,8 +35,9 @@ struct CrossCheck<'p> {
 }
 
 impl<'p> CrossCheck<'p> {
-    fn error(&mut self, path: &LearningPath, rule: &str, file: &str, message: String) {
-        self.error_at(path, rule, (file, 0), message);
+    /// Adds a problem of the `PATH.md`.
+    fn error(&mut self, path: &LearningPath, rule: &str, message: impl Into<String>) {
+        self.error_at(path, rule, (PATH_MD, 0), message);
     }
 
     fn error_at(
@@ -44,7 +45,7 @@ impl<'p> CrossCheck<'p> {
         path: &LearningPath,
         rule: &str,
         (file, line): (&str, usize),
-        message: String,
+        message: impl Into<String>,
     ) {
         let problem = Problem::error(rule, file, line, message);
         self.problems.push((path.id.clone(), problem));
@@ -55,7 +56,7 @@ impl<'p> CrossCheck<'p> {
         for path in paths {
             let own = std::iter::once(("path", path.id.as_str(), PATH_MD.to_owned()));
             let exercises = path.exercises.iter();
-            let exercises = exercises.map(|e| ("exercise", e.id.as_str(), exercise_md(e)));
+            let exercises = exercises.map(|e| ("exercise", e.id.as_str(), e.grading.file()));
             let achievements = path.achievements.iter();
             let achievements =
                 achievements.map(|a| ("achievement", a.id.as_str(), PATH_MD.to_owned()));
@@ -63,22 +64,16 @@ impl<'p> CrossCheck<'p> {
                 if let Some(other) = seen.insert((what, id), &path.id) {
                     let rule = format!("{what}-id-duplicate");
                     let message = format!("The {what} `{id}` is in the path `{other}` too");
-                    self.error(path, &rule, &file, message);
+                    self.error_at(path, &rule, (&file, 0), message);
                 }
             }
         }
     }
 
     fn references(&mut self, paths: &'p [Arc<LearningPath>]) {
-        let exercises: BTreeSet<&str> = paths
-            .iter()
-            .flat_map(|path| path.exercises.iter().map(|exercise| exercise.id.as_str()))
-            .collect();
-        let concepts: BTreeSet<&str> = paths
-            .iter()
-            .flat_map(|path| path.exercises.iter().flat_map(|e| &e.teaches))
-            .map(String::as_str)
-            .collect();
+        let all = || paths.iter().flat_map(|path| &path.exercises);
+        let exercises: BTreeSet<&str> = all().map(|exercise| exercise.id.as_str()).collect();
+        let concepts: BTreeSet<&str> = all().flat_map(concepts).collect();
         for path in paths {
             for (key, rule, ids) in [
                 (
@@ -91,32 +86,29 @@ impl<'p> CrossCheck<'p> {
                 for id in ids {
                     if !self.paths.contains_key(id.as_str()) {
                         let message = format!("`{key}` names `{id}`, and there is no such path");
-                        self.error(path, rule, PATH_MD, message);
+                        self.error(path, rule, message);
                     }
                 }
             }
             for achievement in &path.achievements {
                 let Condition {
-                    exercise_completed,
-                    path_completed,
-                    concept_learned,
+                    exercise_completed: exercise,
+                    path_completed: path_id,
+                    concept_learned: concept,
                     ..
                 } = &achievement.when;
                 let is_path = |id: &str| self.paths.contains_key(id);
+                let exercise = exercise
+                    .as_ref()
+                    .filter(|it| !exercises.contains(it.as_str()));
+                let path_id = path_id.as_ref().filter(|it| !is_path(it));
+                let concept = concept
+                    .as_ref()
+                    .filter(|it| !concepts.contains(it.as_str()));
                 let missing = [
-                    (
-                        "exercise",
-                        exercise_completed
-                            .as_ref()
-                            .filter(|id| !exercises.contains(id.as_str())),
-                    ),
-                    ("path", path_completed.as_ref().filter(|id| !is_path(id))),
-                    (
-                        "concept",
-                        concept_learned
-                            .as_ref()
-                            .filter(|id| !concepts.contains(id.as_str())),
-                    ),
+                    ("exercise", exercise),
+                    ("path", path_id),
+                    ("concept", concept),
                 ];
                 for (what, id) in missing {
                     if let Some(id) = id {
@@ -124,7 +116,7 @@ impl<'p> CrossCheck<'p> {
                             "The achievement `{}` waits for the {what} `{id}`, which there is not",
                             achievement.id
                         );
-                        self.error(path, "achievement-when-unknown", PATH_MD, message);
+                        self.error(path, "achievement-when-unknown", message);
                     }
                 }
             }
@@ -136,12 +128,7 @@ impl<'p> CrossCheck<'p> {
         for path in paths {
             if self.before(path).contains(path.id.as_str()) {
                 let message = "The path is before itself, by the `prerequisites` of others";
-                self.error(
-                    path,
-                    "path-prerequisites-cycle",
-                    PATH_MD,
-                    message.to_owned(),
-                );
+                self.error(path, "path-prerequisites-cycle", message);
             }
         }
     }
@@ -164,22 +151,14 @@ impl<'p> CrossCheck<'p> {
     fn concepts(&mut self, path: &'p LearningPath) {
         let mut known: BTreeSet<&str> = BTreeSet::new();
         for id in self.before(path) {
+            // In a cycle a path is before itself. It must still not count as learned.
             if let Some(other) = self.paths.get(id).filter(|other| other.id != path.id) {
-                known.extend(
-                    other
-                        .exercises
-                        .iter()
-                        .flat_map(|e| &e.teaches)
-                        .map(String::as_str),
-                );
+                known.extend(other.exercises.iter().flat_map(concepts));
             }
         }
-        let taught: BTreeSet<&str> = path
-            .exercises
-            .iter()
-            .flat_map(|exercise| &exercise.teaches)
-            .map(String::as_str)
-            .collect();
+        let taught: BTreeSet<&str> = path.exercises.iter().flat_map(concepts).collect();
+        // Learners may take exercises in any order, so their numbers do not count: each round opens
+        // all that can be opened with what is known by then.
         let mut closed: Vec<&'p Arc<Exercise>> = path.exercises.iter().collect();
         loop {
             let opens = |requires: &[String]| requires.iter().all(|c| known.contains(c.as_str()));
@@ -190,8 +169,7 @@ impl<'p> CrossCheck<'p> {
             if open.is_empty() {
                 break;
             }
-            let learned = open.iter().flat_map(|exercise| &exercise.teaches);
-            known.extend(learned.map(String::as_str));
+            known.extend(open.into_iter().flat_map(concepts));
         }
         for exercise in closed {
             let missing = exercise.requires.iter();
@@ -218,11 +196,12 @@ impl<'p> CrossCheck<'p> {
                 ("concept-not-taught", message)
             };
             let line = exercise.grading.lines.requires;
-            self.error_at(path, rule, (&exercise_md(exercise), line), message);
+            self.error_at(path, rule, (&exercise.grading.file(), line), message);
         }
     }
 }
 
-fn exercise_md(exercise: &Exercise) -> String {
-    format!("{}/EXERCISE.md", exercise.grading.folder)
+/// The concepts that an exercise teaches.
+fn concepts(exercise: &Arc<Exercise>) -> impl Iterator<Item = &str> {
+    exercise.teaches.iter().map(String::as_str)
 }

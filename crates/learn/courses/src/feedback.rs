@@ -1,28 +1,31 @@
-//! What is said of a solution: computed from what came of its cases.
+//! The feedback on a solution, computed from the outcomes of its cases.
 //!
-//! This is the one place where what is hidden is left out: a hidden case gives its
-//! description, what to look at, and a sentence of ours. Not what was thrown in it either,
-//! since that is the solution's words and they may repeat what it was given.
+//! Only here is what is hidden left out: a hidden case gives its description, what to look
+//! at, and a sentence of ours. Not what was thrown in it either, since these are the
+//! solution's words, and they may repeat what it was given.
+
+use std::collections::HashSet;
 
 use crate::comments::CommentStyle;
-use crate::grading::{AdviceKind, Case};
+use crate::grading::{AdviceKind, CaseInfo};
 use crate::{CaseResult, Exercise, Feedback, Graded, Solution, Verdict};
 
-/// Things to look at that are told at once.
+/// Suggestions of one answer.
+// A learner who has to read more reads none.
 const MAX_SUGGESTIONS: usize = 5;
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CaseOutcome {
     /// What was expected.
     Right,
     /// Something else.
     Wrong(WrongCase),
-    /// Nothing: it was ended, for want of time or memory.
+    /// Nothing: it was stopped.
     Stopped(Halt),
 }
 
-/// What can be told of a wrong case, if it may be.
+/// The facts about a wrong case that can be shown, unless it is hidden.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct WrongCase {
     pub(crate) expected: Option<String>,
@@ -33,8 +36,8 @@ pub(crate) struct WrongCase {
     pub(crate) plain: Option<&'static str>,
     /// It says something of its case and of no other, though others may have the same.
     pub(crate) is_of_case: bool,
-    /// How the summary says it, where expected and actual do not read well.
-    pub(crate) said: Option<String>,
+    /// The clause of the summary, where expected and actual do not read well.
+    pub(crate) clause: Option<String>,
 }
 
 impl WrongCase {
@@ -57,7 +60,7 @@ impl WrongCase {
     }
 }
 
-/// For want of what a case was ended.
+/// Why a case was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Halt {
     Time,
@@ -89,13 +92,14 @@ impl Halt {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stuck(pub(crate) String);
 
-/// The verdict and all that is said, of cases and what came of each.
-pub(crate) fn of<T>(
+/// The verdict and the feedback, from cases and the outcome of each.
+pub(crate) fn of(
     exercise: &Exercise,
     solution: &Solution,
-    cases: &[Case<T>],
+    cases: &[&CaseInfo],
     found: &[CaseOutcome],
 ) -> Graded {
+    // Without a case nothing is wrong, and without its outcome nobody knows: neither may pass.
     if found.len() != cases.len() || cases.is_empty() {
         return stuck(&Stuck("Not every test could be run".to_owned()));
     }
@@ -133,12 +137,10 @@ pub(crate) fn of<T>(
             } else {
                 halts.first().copied().unwrap_or(Halt::Time)
             };
-            format!(
-                "It could not be graded: {}. This costs you nothing.",
-                lower(halt.words())
-            )
+            not_graded(halt.words())
         }
     };
+    // A case that was stopped hides what else may be wrong, so its suggestion comes first.
     let mut suggestions: Vec<String> = Vec::new();
     suggestions.extend(halts.iter().map(|halt| halt.look_at().to_owned()));
     let wrong: Vec<_> = pairs().filter(|(_, f)| **f != CaseOutcome::Right).collect();
@@ -157,8 +159,7 @@ pub(crate) fn of<T>(
     }
 }
 
-/// Where everything ends with one error, that is what to look at: it is said once, and
-/// nothing else is.
+/// Where everything ends with one error, shows it once, and nothing else.
 fn once(feedback: &mut Feedback, seen: Option<usize>) {
     for (at, result) in feedback.results.iter_mut().enumerate() {
         result.look_at = None;
@@ -172,16 +173,13 @@ fn once(feedback: &mut Feedback, seen: Option<usize>) {
 
 /// Each once, and not too many.
 fn first_ones(texts: Vec<String>) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
-    for text in texts {
-        if kept.len() < MAX_SUGGESTIONS && !kept.contains(&text) {
-            kept.push(text);
-        }
-    }
-    kept
+    let mut known = HashSet::new();
+    let texts = texts.into_iter();
+    let new = texts.filter(|text| known.insert(text.clone()));
+    new.take(MAX_SUGGESTIONS).collect()
 }
 
-fn result<T>(case: &Case<T>, found: &CaseOutcome) -> CaseResult {
+fn result(case: &CaseInfo, found: &CaseOutcome) -> CaseResult {
     let passed = *found == CaseOutcome::Right;
     let mut result = CaseResult {
         name: case.description.clone(),
@@ -194,19 +192,19 @@ fn result<T>(case: &Case<T>, found: &CaseOutcome) -> CaseResult {
     match found {
         CaseOutcome::Right => {}
         CaseOutcome::Stopped(halt) => result.error = Some(halt.words().to_owned()),
-        CaseOutcome::Wrong(told) if case.hidden => {
-            result.error = told.plain.map(str::to_owned);
+        CaseOutcome::Wrong(wrong) if case.hidden => {
+            result.error = wrong.plain.map(str::to_owned);
         }
-        CaseOutcome::Wrong(told) => {
-            result.expected.clone_from(&told.expected);
-            result.actual.clone_from(&told.actual);
-            result.error.clone_from(&told.error);
+        CaseOutcome::Wrong(wrong) => {
+            result.expected.clone_from(&wrong.expected);
+            result.actual.clone_from(&wrong.actual);
+            result.error.clone_from(&wrong.error);
         }
     }
     result
 }
 
-fn passed<T>(cases: &[Case<T>]) -> String {
+fn passed(cases: &[&CaseInfo]) -> String {
     let hidden = cases.iter().filter(|case| case.hidden).count();
     match (cases.len(), hidden) {
         (1, _) => "It does what was asked.".to_owned(),
@@ -217,7 +215,7 @@ fn passed<T>(cases: &[Case<T>]) -> String {
     }
 }
 
-fn failed<T>(cases: &[Case<T>], found: &[CaseOutcome]) -> String {
+fn failed(cases: &[&CaseInfo], found: &[CaseOutcome]) -> String {
     let right = found
         .iter()
         .filter(|found| **found == CaseOutcome::Right)
@@ -228,7 +226,6 @@ fn failed<T>(cases: &[Case<T>], found: &[CaseOutcome]) -> String {
         (1, all) => format!("1 of {all} tests passes. "),
         (right, all) => format!("{right} of {all} tests pass. "),
     };
-    // What may be seen helps more than what may not.
     let wrong = cases.iter().zip(found);
     let wrong: Vec<_> = wrong
         .filter(|(_, found)| **found != CaseOutcome::Right)
@@ -236,6 +233,7 @@ fn failed<T>(cases: &[Case<T>], found: &[CaseOutcome]) -> String {
     if let Some(error) = only_error(cases, &wrong) {
         return format!("{counted}All end with the same error: {error}.");
     }
+    // A case that the learner can see helps more than a hidden one before it.
     let seen = wrong.iter().find(|(case, _)| !case.hidden);
     let Some((case, found)) = seen.or(wrong.first()) else {
         return counted;
@@ -251,9 +249,10 @@ fn failed<T>(cases: &[Case<T>], found: &[CaseOutcome]) -> String {
                 .to_owned()
         }
         CaseOutcome::Wrong(WrongCase {
-            said: Some(said), ..
-        }) => format!(": {said}"),
-        CaseOutcome::Wrong(told) => match (&told.expected, &told.actual, &told.error) {
+            clause: Some(clause),
+            ..
+        }) => format!(": {clause}"),
+        CaseOutcome::Wrong(wrong) => match (&wrong.expected, &wrong.actual, &wrong.error) {
             (Some(expected), Some(actual), _) if is_short(expected) && is_short(actual) => {
                 format!(": it gave {actual}, and {expected} was expected")
             }
@@ -266,14 +265,14 @@ fn failed<T>(cases: &[Case<T>], found: &[CaseOutcome]) -> String {
 }
 
 /// The error that every case ends with that may be seen, where nothing is right.
-fn only_error<'a, T>(cases: &[Case<T>], wrong: &[(&Case<T>, &'a CaseOutcome)]) -> Option<&'a str> {
+fn only_error<'a>(cases: &[&CaseInfo], wrong: &[(&&CaseInfo, &'a CaseOutcome)]) -> Option<&'a str> {
     if wrong.len() < 2 || wrong.len() < cases.len() {
         return None;
     }
     let seen = wrong.iter().filter(|(case, _)| !case.hidden);
     let mut errors = seen.map(|(_, found)| match found {
-        CaseOutcome::Wrong(told) if told.actual.is_none() && !told.is_of_case => {
-            told.error.as_deref()
+        CaseOutcome::Wrong(wrong) if wrong.actual.is_none() && !wrong.is_of_case => {
+            wrong.error.as_deref()
         }
         _ => None,
     });
@@ -291,17 +290,19 @@ fn lower(sentence: &str) -> String {
     first.into_iter().chain(characters).collect()
 }
 
-/// What a good colleague would notice, which has nothing to do with cases.
+/// The remarks of a good colleague, which have nothing to do with cases.
 fn advised(exercise: &Exercise, solution: &Solution, verdict: Verdict) -> Feedback {
     let mut feedback = Feedback::default();
     if exercise.grading.advice.is_empty() {
         return feedback;
     }
+    // Without comments, where a learner may well write about what is searched for.
     let text = stripped(exercise, solution);
     for advice in &exercise.grading.advice {
         let is_for = match verdict {
             Verdict::Pass => advice.on_pass != Some(false),
             Verdict::Fail => advice.on_pass != Some(true),
+            // Nobody knows whether it would pass, so only advice for both goes with it.
             Verdict::Error | Verdict::Pending => advice.on_pass.is_none(),
         };
         if is_for && advice.pattern.is_match(&text) == advice.when_present {
@@ -326,42 +327,42 @@ fn stripped(exercise: &Exercise, solution: &Solution) -> String {
     texts.collect::<Vec<String>>().join("\n")
 }
 
-/// What is said where nothing could be found out.
-pub(crate) fn stuck(stuck: &Stuck) -> Graded {
-    Graded {
-        verdict: Verdict::Error,
-        score: 0.0,
-        feedback: Feedback {
-            summary: format!(
-                "It could not be graded: {}. This costs you nothing.",
-                lower(&stuck.0)
-            ),
-            ..Feedback::default()
-        },
-    }
+/// The feedback where the solution could not be graded.
+pub(crate) fn stuck(Stuck(why): &Stuck) -> Graded {
+    unscored(Verdict::Error, not_graded(why))
 }
 
-/// What is said of what is no solution at all.
+/// The feedback on something that is no solution at all.
 pub(crate) fn refused(summary: impl Into<String>) -> Graded {
-    Graded {
-        verdict: Verdict::Fail,
-        score: 0.0,
-        feedback: Feedback {
-            summary: summary.into(),
-            ..Feedback::default()
-        },
-    }
+    unscored(Verdict::Fail, summary.into())
 }
 
-/// What is said until a person looked at it.
+/// The feedback until a person has reviewed it.
 pub(crate) fn pending(exercise: &Exercise, solution: &Solution) -> Graded {
-    let mut feedback = advised(exercise, solution, Verdict::Pending);
     let points = exercise.checklist.join("; ");
-    feedback.summary = format!("A reviewer will grade it, mainly by this: {points}");
     Graded {
         verdict: Verdict::Pending,
         score: 0.0,
-        feedback,
+        feedback: Feedback {
+            summary: format!("A reviewer will grade it, mainly by this: {points}"),
+            ..advised(exercise, solution, Verdict::Pending)
+        },
+    }
+}
+
+fn not_graded(why: &str) -> String {
+    let why = lower(why);
+    format!("It could not be graded: {why}. This costs you nothing.")
+}
+
+fn unscored(verdict: Verdict, summary: String) -> Graded {
+    Graded {
+        verdict,
+        score: 0.0,
+        feedback: Feedback {
+            summary,
+            ..Feedback::default()
+        },
     }
 }
 

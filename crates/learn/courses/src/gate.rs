@@ -1,16 +1,16 @@
-//! What a path must do before it is shown to anybody: its starters fail, its solutions
+//! The gate that a path must pass before anybody sees it: its starters fail, its solutions
 //! pass.
 
 use std::sync::Arc;
 
 use model::Problem;
 
-use crate::grading::{Case, Validation};
+use crate::grading::CaseInfo;
 use crate::{Exercise, Graded, Graders, LearningPath, ValidationKind, Verdict};
 
 impl Graders {
-    /// Grades the starters and the reference solutions of a path. What is wrong is said
-    /// without what is hidden, since it may end in a log.
+    /// Grades the starters and the reference solutions of a path. Problems show nothing that is
+    /// hidden, since they may end in a log.
     pub async fn check(&self, path: &LearningPath) -> Vec<Problem> {
         let mut problems = Vec::new();
         for exercise in &path.exercises {
@@ -20,11 +20,12 @@ impl Graders {
     }
 
     async fn check_exercise(&self, exercise: &Arc<Exercise>, problems: &mut Vec<Problem>) {
+        // Nobody is there to grade it.
         if exercise.validation == ValidationKind::Manual {
             return;
         }
-        let file = format!("{}/EXERCISE.md", exercise.grading.folder);
-        let cases = cases(&exercise.grading.validation);
+        let file = exercise.grading.file();
+        let cases = exercise.grading.validation.cases();
         let mut error = |rule: &str, line: usize, message: String| {
             problems.push(Problem::error(rule, &file, line, message));
         };
@@ -35,7 +36,7 @@ impl Graders {
             Verdict::Error => Some("solution-not-graded"),
         };
         if let Some(rule) = rule {
-            error(rule, line(&cases, &graded), told("solution", &graded));
+            error(rule, line(&cases, &graded), failures("solution", &graded));
         }
         // A starter that passes would give its points for nothing.
         let graded = self.grade(exercise, &exercise.starter).await;
@@ -48,10 +49,10 @@ impl Graders {
             }
             Verdict::Error => {
                 let line = line(&cases, &graded);
-                error("starter-not-graded", line, told("starter", &graded));
+                error("starter-not-graded", line, failures("starter", &graded));
             }
         }
-        let is_seen = cases.iter().all(|(_, hidden)| !hidden);
+        let is_seen = cases.iter().all(|case| !case.hidden);
         if exercise.validation == ValidationKind::Test && is_seen {
             let message = "No case is hidden: a solution that copies the shown results passes";
             let line = exercise.grading.lines.validation;
@@ -60,7 +61,7 @@ impl Graders {
     }
 }
 
-fn told(what: &str, graded: &Graded) -> String {
+fn failures(what: &str, graded: &Graded) -> String {
     let failed = graded
         .feedback
         .results
@@ -88,26 +89,9 @@ fn told(what: &str, graded: &Graded) -> String {
     )
 }
 
-/// Of each case its line in `EXERCISE.md`, and whether it is hidden.
-fn cases(validation: &Validation) -> Vec<(usize, bool)> {
-    fn all<T>(cases: &[Case<T>]) -> Vec<(usize, bool)> {
-        cases.iter().map(|case| (case.line, case.hidden)).collect()
-    }
-    match validation {
-        Validation::Expressions { cases, .. } => all(cases),
-        Validation::Tests { cases, .. } => all(cases),
-        Validation::Sql { cases, .. } => all(cases),
-        Validation::Skill { cases, .. } | Validation::Config { cases } => all(cases),
-        Validation::Worker { cases, .. } => all(cases),
-        Validation::Output { cases, .. } => all(cases),
-        Validation::Pattern { cases, .. } => all(cases),
-        Validation::Manual { .. } => Vec::new(),
-    }
-}
-
 /// The line of the first case that is not passed.
-fn line(cases: &[(usize, bool)], graded: &Graded) -> usize {
+fn line(cases: &[&CaseInfo], graded: &Graded) -> usize {
     let mut cases = cases.iter().zip(&graded.feedback.results);
     let failed = cases.find(|(_, result)| !result.passed);
-    failed.map_or(0, |((line, _), _)| *line)
+    failed.map_or(0, |(case, _)| case.line)
 }

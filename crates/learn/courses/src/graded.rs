@@ -1,8 +1,8 @@
-//! What a solution is worth.
+//! The result of grading a solution.
 
 use serde::{Deserialize, Serialize};
 
-/// What came of grading.
+/// The verdict on a solution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -10,25 +10,24 @@ pub enum Verdict {
     Pass,
     /// It does not.
     Fail,
-    /// It could not be found out: it costs the learner nothing.
+    /// It could not be graded: it costs the learner nothing.
     Error,
-    /// A person will look at it.
+    /// A person will review it.
     Pending,
 }
 
-/// A solution, graded. The same exercise and solution give the same.
+/// The result of grading. The same exercise and solution give the same.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graded {
-    /// What came of it.
+    /// The verdict.
     pub verdict: Verdict,
     /// How much of it is right, 0 to 1, by the weights of the cases. 1 where it passes.
     pub score: f64,
-    /// What to say of it.
+    /// The feedback.
     pub feedback: Feedback,
 }
 
-/// What a learner is told. Nothing in it comes from a case that is hidden, but its
-/// description.
+/// The feedback for a learner. Of a hidden case it has nothing but the description.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Feedback {
@@ -36,11 +35,11 @@ pub struct Feedback {
     pub summary: String,
     /// Case by case; empty where nothing was run.
     pub results: Vec<CaseResult>,
-    /// What to do next.
+    /// Next steps.
     pub suggestions: Vec<String>,
-    /// What is good about it.
+    /// The good points of it.
     pub exemplary_aspects: Vec<String>,
-    /// What would be better.
+    /// Possible improvements.
     pub improvement_areas: Vec<String>,
 }
 
@@ -66,12 +65,12 @@ pub struct CaseResult {
     pub name: String,
     /// Whether it is right.
     pub passed: bool,
-    /// What should have come; none where the case is hidden, or it passed.
+    /// The result that was expected; none where the case is hidden, or it passed.
     pub expected: Option<String>,
-    /// What came; none where the case is hidden, or it passed.
+    /// The result; none where the case is hidden, or it passed.
     pub actual: Option<String>,
-    /// What went wrong, where nothing came at all.
+    /// The error, where there is no result.
     pub error: Option<String>,
-    /// What to look at.
+    /// A place to look at.
     pub look_at: Option<String>,
 }

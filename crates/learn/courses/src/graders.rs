@@ -1,8 +1,8 @@
 //! Grades solutions.
 //!
-//! What runs a solution says what came out; whether that is right is found out here. A
-//! thrown error or a wrong value is a failure; what could not be run is an error, which
-//! costs the learner nothing.
+//! The process that runs a solution reports results; whether they are right is decided
+//! here. A thrown error or a wrong value is a failure; what could not be run is an error,
+//! which costs the learner nothing.
 
 mod config;
 mod grading_queues;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use self::grading_queues::GradingQueues;
 use crate::feedback::{self, CaseOutcome, Halt, Stuck, WrongCase};
-use crate::grading::Validation;
+use crate::grading::{CaseInfo, Validation};
 use crate::{Exercise, Graded, Solution, limits, render};
 use executor::{Executor, Kind, Stop};
 use model::Problem;
@@ -33,11 +33,11 @@ pub use worker::Worker;
 
 /// Reads configs of the server, for exercises that are about them.
 pub trait Documents: Send + Sync + fmt::Debug {
-    /// What a config says, as it is written, and what is wrong with it.
+    /// The value of a config, as it is written, and its problems.
     fn read(&self, text: &str) -> (Value, Vec<Problem>);
 }
 
-/// All that grades. Cheap to clone.
+/// Grades solutions. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Graders {
     /// Runs JavaScript and SQL.
@@ -46,16 +46,18 @@ pub struct Graders {
     pub worker: Option<Arc<dyn Worker>>,
     /// Reads configs; none: such exercises end with an error.
     pub documents: Option<Arc<dyn Documents>>,
-    /// Where solutions are judged that nothing is run for.
+    /// Judges solutions that are read and not run.
     pub executor: Executor,
-    /// Who is graded now, and who waits.
+    /// The solutions that are graded now, and those that wait.
     turns: GradingQueues,
 }
 
 impl Graders {
-    /// Graders that know the sandbox and nothing else.
+    /// Graders with a sandbox and nothing else.
     #[must_use]
     pub fn new(sandbox: Sandbox) -> Self {
+        // A solution may keep a processor busy until its time is up, so no more run at once than
+        // there are processors.
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             sandbox,
@@ -66,19 +68,18 @@ impl Graders {
         }
     }
 
-    /// What a solution is worth, where it is no learner's. The same solution gives the
-    /// same.
+    /// Grades a solution that is no learner's. The same solution gets the same.
     pub async fn grade(&self, exercise: &Arc<Exercise>, solution: &Solution) -> Graded {
         let _processor = self.turns.any().await;
         self.graded(exercise, solution).await
     }
 
-    /// A learner's turn, for one solution of an exercise.
+    /// Waits for a learner's turn, for one solution of an exercise.
     ///
     /// # Errors
-    /// Too much waits, of the learner or of all.
+    /// Too many solutions wait, of the learner or of all.
     pub async fn turn(&self, learner: &str, exercise: &Exercise) -> Result<Turn, Busy> {
-        // Nothing is computed here for the others.
+        // A person or a worker grades the others, which takes no processor of the server.
         let is_computed = !matches!(
             exercise.grading.validation,
             Validation::Manual { .. } | Validation::Worker { .. }
@@ -86,10 +87,10 @@ impl Graders {
         self.turns.of(learner, is_computed).await
     }
 
-    /// What a learner's solution is worth.
+    /// Grades a learner's solution.
     pub async fn grade_in(
         &self,
-        // Not used, but shown: who grades has a turn, and keeps it until the end.
+        // Not used, but shown: grading takes a turn, and holds it until the end.
         _turn: &Turn,
         exercise: &Arc<Exercise>,
         solution: &Solution,
@@ -103,52 +104,42 @@ impl Graders {
         if let Some(refused) = refused(exercise, solution) {
             return refused;
         }
-        let graded = match &exercise.grading.validation {
-            Validation::Manual { .. } => Ok(feedback::pending(exercise, solution)),
+        let found = match &exercise.grading.validation {
+            Validation::Manual { .. } => return feedback::pending(exercise, solution),
+            Validation::Pattern { .. } | Validation::Skill { .. } | Validation::Config { .. } => {
+                return self.read(exercise, solution).await;
+            }
             Validation::Expressions { setup, cases } => {
-                let found = self.expressions(exercise, setup, cases, solution).await;
-                found.map(|found| feedback::of(exercise, solution, cases, &found))
+                self.expressions(exercise, setup, cases, solution).await
             }
-            Validation::Tests { setup, cases } => {
-                let found = self.tests(setup, cases, solution).await;
-                found.map(|found| feedback::of(exercise, solution, cases, &found))
-            }
-            Validation::Sql { cases, .. } => {
-                let found = self.sql(exercise, solution).await;
-                found.map(|found| feedback::of(exercise, solution, cases, &found))
-            }
+            Validation::Tests { setup, cases } => self.tests(setup, cases, solution).await,
+            Validation::Sql { .. } => self.sql(exercise, solution).await,
             Validation::Output {
                 source,
                 comparator,
                 cases,
-            } => {
-                let found = self.output(*source, *comparator, cases, solution).await;
-                found.map(|found| feedback::of(exercise, solution, cases, &found))
-            }
-            Validation::Pattern { .. } | Validation::Skill { .. } | Validation::Config { .. } => {
-                self.read(exercise, solution).await
-            }
+            } => self.output(*source, *comparator, cases, solution).await,
             Validation::Worker {
                 language,
                 grader,
                 cases,
-            } => {
-                let found = self.work(language, grader, cases, solution).await;
-                found.map(|found| feedback::of(exercise, solution, cases, &found))
-            }
+            } => self.work(language, grader, cases, solution).await,
         };
-        graded.unwrap_or_else(|stuck| feedback::stuck(&stuck))
+        finish(exercise, solution, found)
     }
 
     /// Judges a solution by reading it, off the async threads.
-    async fn read(&self, exercise: &Arc<Exercise>, solution: &Solution) -> Result<Graded, Stuck> {
+    async fn read(&self, exercise: &Arc<Exercise>, solution: &Solution) -> Graded {
         let (exercise, solution) = (Arc::clone(exercise), solution.clone());
         let documents = self.documents.clone();
-        let work = move |stop: &Stop| judge(&exercise, &solution, documents.as_deref(), stop);
+        let work = move |stop: &Stop| {
+            let found = judge(&exercise, &solution, documents.as_deref(), stop);
+            finish(&exercise, &solution, found)
+        };
         let judged = self.executor.run(Kind::Grade, work).await;
         judged.unwrap_or_else(|error| {
             tracing::warn!(%error, "a solution could not be read");
-            Err(Stuck("The server has too much to do".to_owned()))
+            feedback::stuck(&Stuck("The server has too much to do".to_owned()))
         })
     }
 
@@ -159,6 +150,7 @@ impl Graders {
             limits: Limits::default(),
         };
         match self.sandbox.run(&job).await {
+            // The child has run a stranger's code, so what it sends is not trusted to be whole.
             Ok(outcomes) if outcomes.len() == cases => Ok(outcomes),
             Ok(_) => Err(Stuck("The sandbox did not run every test".to_owned())),
             Err(error) => {
@@ -169,28 +161,42 @@ impl Graders {
     }
 }
 
-/// What a solution is worth that nothing is run for.
+/// The feedback on the outcomes of a solution, or on why there are none.
+fn finish(
+    exercise: &Exercise,
+    solution: &Solution,
+    found: Result<Vec<CaseOutcome>, Stuck>,
+) -> Graded {
+    match found {
+        Ok(found) => {
+            let cases = exercise.grading.validation.cases();
+            feedback::of(exercise, solution, &cases, &found)
+        }
+        Err(stuck) => feedback::stuck(&stuck),
+    }
+}
+
+/// The outcomes of a solution that is read and not run.
 fn judge(
     exercise: &Exercise,
     solution: &Solution,
     documents: Option<&dyn Documents>,
     stop: &Stop,
-) -> Result<Graded, Stuck> {
+) -> Result<Vec<CaseOutcome>, Stuck> {
     match &exercise.grading.validation {
-        Validation::Pattern { comments, cases } => {
-            let found = pattern::grade(*comments, cases, solution);
-            Ok(feedback::of(exercise, solution, cases, &found))
-        }
-        Validation::Skill { fixtures, cases } => {
-            let found = skill::grade(fixtures, cases, solution, stop)?;
-            Ok(feedback::of(exercise, solution, cases, &found))
-        }
-        Validation::Config { cases } => {
-            let found = config::grade(documents, cases, solution)?;
-            Ok(feedback::of(exercise, solution, cases, &found))
-        }
+        Validation::Pattern { comments, cases } => Ok(pattern::grade(*comments, cases, solution)),
+        Validation::Skill { fixtures, cases } => skill::grade(fixtures, cases, solution, stop),
+        Validation::Config { cases } => config::grade(documents, cases, solution),
         _ => Err(Stuck("The exercise is run and not read".to_owned())),
     }
+}
+
+/// Why what a case expects is not there.
+fn not_computed(case: &CaseInfo) -> Stuck {
+    Stuck(format!(
+        "What \"{}\" expects cannot be computed; the exercise's author must fix it",
+        case.description
+    ))
 }
 
 /// A solution whose lines end as those of exercises do, whatever the editor writes. A
@@ -208,19 +214,19 @@ fn with_plain_ends<'a>(exercise: &Exercise, solution: &'a Solution) -> Cow<'a, S
     })
 }
 
-/// What is no solution of the exercise, whatever it says.
+/// The refusal of something that is no solution of the exercise, whatever it says.
 fn refused(exercise: &Exercise, solution: &Solution) -> Option<Graded> {
     let is_empty = solution.files.values().all(|text| text.trim().is_empty());
     if is_empty {
         return Some(feedback::refused("The solution is empty."));
     }
     let bytes = solution.bytes();
-    if solution.files.len() > limits::MAX_FILES || bytes > limits::SOLUTION_BYTES {
+    if solution.files.len() > limits::MAX_FILES || bytes > limits::MAX_SOLUTION_BYTES {
         return Some(feedback::refused(format!(
             "The solution has {} and {bytes} bytes; at most {} files and {} bytes are taken.",
             render::counted(solution.files.len(), "file"),
             limits::MAX_FILES,
-            limits::SOLUTION_BYTES,
+            limits::MAX_SOLUTION_BYTES,
         )));
     }
     let takes_a_folder = match exercise.grading.validation {
@@ -239,13 +245,13 @@ fn refused(exercise: &Exercise, solution: &Solution) -> Option<Graded> {
     None
 }
 
-/// The text of a solution that is one; of several files all, which were looked at before.
+/// The text of a solution. `refused` has let only one file through, where one is wanted.
 fn text(solution: &Solution) -> String {
     let texts: Vec<&str> = solution.files.values().map(String::as_str).collect();
     texts.join("\n")
 }
 
-/// What came out where it is neither a value nor rows nor text.
+/// The outcome of a case where there is no result to compare.
 fn without_result(outcome: &Outcome, solution: &Solution) -> CaseOutcome {
     match outcome {
         Outcome::Thrown {
@@ -264,7 +270,7 @@ fn without_result(outcome: &Outcome, solution: &Solution) -> CaseOutcome {
     }
 }
 
-/// What was thrown, or what a colleague would say of it.
+/// What was thrown; where modules are the cause, a hint instead.
 fn thrown(name: &str, message: &str, line: Option<u32>, solution: &Solution) -> String {
     let modules = javascript::modules(name, message, solution);
     modules.unwrap_or_else(|| render::thrown(name, message, line))

@@ -1,4 +1,4 @@
-//! What grades an exercise, once it is read.
+//! The part of an exercise that grades solutions, once it is read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,17 +21,24 @@ pub(crate) struct Grading {
     pub(crate) folder: String,
     /// Lines in its `EXERCISE.md`.
     pub(crate) lines: Lines,
-    /// The solution of whoever wrote the exercise.
+    /// The author's solution.
     pub(crate) reference: Solution,
     /// How it is graded.
     pub(crate) validation: Validation,
-    /// What is looked for beside it.
+    /// What is searched for besides it.
     pub(crate) advice: Vec<Advice>,
     /// What cases expect, as far as that is computed; see [`Expected`].
     pub(crate) expected: OnceCell<Arc<Expected>>,
 }
 
-/// Where an exercise says what others are held against.
+impl Grading {
+    /// The path of the `EXERCISE.md` in its path's folder.
+    pub(crate) fn file(&self) -> String {
+        format!("{}/EXERCISE.md", self.folder)
+    }
+}
+
+/// Lines that problems of an exercise point at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lines {
     pub(crate) requires: usize,
@@ -39,14 +46,15 @@ pub(crate) struct Lines {
 }
 
 impl fmt::Debug for Grading {
-    /// Nothing of it: whatever prints an exercise may end in a log.
+    /// Prints nothing of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A hidden case that is in a log is hidden no more.
+        // Exercises are printed in logs and in failed tests. A hidden case that is in a log is
+        // hidden no more.
         f.debug_struct("Grading").finish_non_exhaustive()
     }
 }
 
-/// What the sandbox computed without any learner's solution.
+/// Values that the sandbox computed without any learner's solution.
 #[derive(Debug)]
 pub(crate) enum Expected {
     /// Values of expressions; none where the case expects something thrown.
@@ -65,12 +73,12 @@ pub(crate) struct Table {
 /// How solutions are graded, with the cases.
 #[derive(Debug, Clone)]
 pub(crate) enum Validation {
-    /// JavaScript: what expressions come to after the solution.
+    /// JavaScript: the values of expressions after the solution.
     Expressions {
         setup: String,
         cases: Vec<Case<Expectation>>,
     },
-    /// JavaScript: what the learner's tests say of subjects.
+    /// JavaScript: the results of the learner's tests on subjects.
     Tests {
         setup: String,
         cases: Vec<Case<Subject>>,
@@ -82,50 +90,75 @@ pub(crate) enum Validation {
         may_write: bool,
         cases: Vec<Case<Database>>,
     },
-    /// A skill: what the product makes of it.
+    /// A skill, as the server reads and composes it.
     Skill {
         fixtures: Arc<Fixtures>,
         cases: Vec<Case<Question>>,
     },
-    /// A config of the server: what the server makes of it.
+    /// A config of the server, as the server reads it.
     Config { cases: Vec<Case<Question>> },
-    /// Anything else: what a worker says.
+    /// Anything else: the results of a worker.
     Worker {
         language: String,
         grader: Grader,
         cases: Vec<Case<Comparison>>,
     },
-    /// What is printed.
+    /// The output.
     Output {
         source: OutputSource,
         comparator: Comparator,
         cases: Vec<Case<Output>>,
     },
-    /// What the text must and must not hold.
+    /// Patterns that the text must, or must not, match.
     Pattern {
         comments: Option<CommentStyle>,
         cases: Vec<Case<Pattern>>,
     },
-    /// A person looks at it.
+    /// A person reviews it.
     Manual { checklist: Vec<String> },
 }
 
-/// Something that is asked of a solution.
+impl Validation {
+    /// The cases, without what each language checks.
+    pub(crate) fn cases(&self) -> Vec<&CaseInfo> {
+        fn all<T>(cases: &[Case<T>]) -> Vec<&CaseInfo> {
+            cases.iter().map(|case| &case.info).collect()
+        }
+        match self {
+            Self::Expressions { cases, .. } => all(cases),
+            Self::Tests { cases, .. } => all(cases),
+            Self::Sql { cases, .. } => all(cases),
+            Self::Skill { cases, .. } | Self::Config { cases } => all(cases),
+            Self::Worker { cases, .. } => all(cases),
+            Self::Output { cases, .. } => all(cases),
+            Self::Pattern { cases, .. } => all(cases),
+            Self::Manual { .. } => Vec::new(),
+        }
+    }
+}
+
+/// A question to a solution.
 #[derive(Debug, Clone)]
 pub(crate) struct Case<T> {
+    pub(crate) info: CaseInfo,
+    pub(crate) check: T,
+}
+
+/// The part of a case that is the same for every language.
+#[derive(Debug, Clone)]
+pub(crate) struct CaseInfo {
     pub(crate) description: String,
     pub(crate) hidden: bool,
     pub(crate) weight: f64,
     pub(crate) look_at: Option<String>,
-    /// What a learner sees of it, where it is not hidden.
+    /// The texts for learners, where it is not hidden.
     pub(crate) input: Option<String>,
     pub(crate) expected: Option<String>,
     /// Line in `EXERCISE.md`.
     pub(crate) line: usize,
-    pub(crate) check: T,
 }
 
-/// What should come of an expression.
+/// The result that is expected of an expression.
 #[derive(Debug, Clone)]
 pub(crate) struct Expectation {
     pub(crate) input: String,
@@ -170,12 +203,12 @@ pub(crate) struct Question {
     pub(crate) matcher: Matcher,
 }
 
-/// What is asked.
+/// The part of a document that a question is about.
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
-    /// What a JSON pointer leads to.
+    /// The value at a JSON pointer.
     Pointer(String),
-    /// Rules that are broken, so severe or more.
+    /// Rules that are broken, of this severity or a worse one.
     Problems(model::Severity),
     /// Whether a call of a tool is permitted.
     CheckTool {
@@ -185,18 +218,18 @@ pub(crate) enum Ask {
         fixtures: Vec<String>,
         policy: composition::ToolPolicy,
     },
-    /// What it comes to together with fixtures.
+    /// Its composition with fixtures.
     Compose {
         fixtures: Vec<String>,
         policy: composition::ToolPolicy,
     },
-    /// Its place among the fixtures when this is searched for.
+    /// Its rank among the fixtures in a search for this.
     FoundFor(String),
     /// Lines of its body.
     Lines,
 }
 
-/// What an answer should be.
+/// The answer that is expected.
 #[derive(Debug, Clone)]
 pub(crate) enum Matcher {
     Expected(Value),
@@ -214,7 +247,7 @@ pub(crate) struct Grader {
     pub(crate) method: String,
 }
 
-/// What a worker is given for a case, and the value that should come back.
+/// The input of a case for a worker, and the value that should come back.
 #[derive(Debug, Clone)]
 pub(crate) struct Comparison {
     pub(crate) input: Value,
@@ -230,35 +263,40 @@ pub(crate) enum OutputSource {
     JavaScript,
 }
 
-/// What should be printed.
+/// The output that is expected.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     pub(crate) input: String,
     pub(crate) expected: String,
-    /// Of what is expected as JSON only this.
+    /// Only this part of the JSON that is expected.
     pub(crate) part: Option<Part>,
 }
 
 /// A part of an object of JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// What a JSON pointer leads to.
+    /// The value at a JSON pointer.
     At(String),
     /// Which keys there are, inside of objects too.
     Keys,
 }
 
-/// What a text must or must not hold.
+/// The JSON pointer of a key of the object at a pointer.
+pub(crate) fn below(pointer: &str, key: &str) -> String {
+    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+/// A pattern that a text must, or must not, match.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     pub(crate) pattern: Regex,
     pub(crate) must_match: bool,
 }
 
-/// Something that a good colleague would say of a solution.
+/// A remark that a good colleague would make on a solution.
 #[derive(Debug, Clone)]
 pub(crate) struct Advice {
-    /// Said where the pattern is found; else where it is not.
+    /// Given where the pattern is found; else where it is not.
     pub(crate) when_present: bool,
     pub(crate) pattern: Regex,
     pub(crate) kind: AdviceKind,

@@ -1,7 +1,7 @@
-//! Learning paths: what their folders say, what is wrong with them, and how solutions are
-//! graded.
+//! Learning paths: reading and checking their folders, and grading solutions.
 //!
-//! Not here: who learned what (`learning`), what runs a solution (`sandbox`).
+//! Not here: the progress of learners (`learning`), the process that runs a solution
+//! (`sandbox`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(

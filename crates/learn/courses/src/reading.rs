@@ -1,7 +1,7 @@
-//! A path from its files.
+//! Reads a path from its files.
 //!
-//! Every rule has a name and says in which file and on which line it is broken. Sizes are
-//! looked at first. What is refused is an error; what may be meant is a warning.
+//! Every rule has a name, and a problem names the file and the line that breaks it. Sizes
+//! are checked first. What is refused is an error; what may be meant is a warning.
 
 mod achievements;
 mod cases;
@@ -22,14 +22,14 @@ use crate::render::counted;
 pub use path::read;
 
 /// Characters of an id.
-const MAX_ID: usize = 64;
+const MAX_ID_CHARS: usize = 64;
 
 /// Why a text is no id.
 fn check_id(id: &str) -> Result<(), String> {
     let chars = id.chars().count();
-    if !(3..=MAX_ID).contains(&chars) {
+    if !(3..=MAX_ID_CHARS).contains(&chars) {
         let has = counted(chars, "character");
-        return Err(format!("it has {has}, not 3 to {MAX_ID}"));
+        return Err(format!("it has {has}, not 3 to {MAX_ID_CHARS}"));
     }
     let is_taken = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if let Some(bad) = id.chars().find(|c| !is_taken(*c)) {
@@ -41,7 +41,7 @@ fn check_id(id: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A pattern that costs no more than the text it is looked for in.
+/// Builds a pattern.
 fn pattern(text: &str) -> Result<Regex, String> {
     let chars = text.chars().count();
     if chars > limits::MAX_PATTERN_CHARS {
@@ -50,14 +50,16 @@ fn pattern(text: &str) -> Result<Regex, String> {
             limits::MAX_PATTERN_CHARS
         ));
     }
+    // The time of a search is linear in any case. These bound what building one may take: `\w{999}`
+    // is short and becomes megabytes, and nested groups take stack.
     RegexBuilder::new(text)
-        .size_limit(limits::PATTERN_BYTES)
-        .dfa_size_limit(limits::PATTERN_BYTES)
+        .size_limit(limits::MAX_PATTERN_BYTES)
+        .dfa_size_limit(limits::MAX_PATTERN_BYTES)
         .nest_limit(50)
         .build()
         .map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => "it takes too much memory".to_owned(),
-            // The last line of the message says what is wrong; those before show where.
+            // The message of the crate has several lines, of which the last says what is wrong.
             error => {
                 let message = error.to_string();
                 let last = message.lines().last().unwrap_or_default();

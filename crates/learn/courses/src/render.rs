@@ -1,4 +1,4 @@
-//! Values as a person would write them.
+//! Values in the form in which a person would write them.
 
 use sandbox::{Cell, Value};
 
@@ -12,8 +12,8 @@ const MAX_LINE_CHARS: usize = 72;
 const MAX_ROWS: usize = 20;
 /// Characters of a cell.
 const MAX_CELL_CHARS: usize = 40;
-/// Lines of a text that are compared for showing.
-const DIFF_LINES: usize = 400;
+/// Lines of a text of which a difference is shown.
+const MAX_DIFF_LINES: usize = 400;
 
 /// A value of JavaScript: `{ id: 1, name: 'Ada' }`.
 pub(crate) fn value(value: &Value) -> String {
@@ -27,7 +27,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Something that was thrown.
+/// An error, or another value, that was thrown.
 pub(crate) fn thrown(name: &str, message: &str, line: Option<u32>) -> String {
     let what = match (name, message) {
         ("", "") => "something was thrown that is no error".to_owned(),
@@ -52,6 +52,8 @@ pub(crate) fn table(table: &Table) -> String {
     let cell = |cell: &Cell| match cell {
         Cell::Null => "NULL".to_owned(),
         Cell::Integer(number) => number.to_string(),
+        // `2.0`, so that it is not mistaken for a whole number. Beyond this size the fraction would
+        // only pad a row of digits.
         Cell::Real(number) if number.fract() == 0.0 && number.abs() < 1e15 => {
             format!("{number:.1}")
         }
@@ -91,7 +93,7 @@ pub(crate) fn table(table: &Table) -> String {
     out.join("\n")
 }
 
-/// Printed text, to be seen in full or not at all.
+/// Printed text, with control characters made visible.
 pub(crate) fn output(text: &str) -> String {
     if text.is_empty() {
         return "(nothing)".to_owned();
@@ -99,13 +101,17 @@ pub(crate) fn output(text: &str) -> String {
     cut(&model::printable_lines(text.trim_end_matches('\n')))
 }
 
-/// Where two texts of several lines differ; none where that is plain to see.
+/// The difference of two texts; none of those with few lines, where it is easy to see.
 pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
     if expected.lines().count() < 3 && actual.lines().count() < 3 {
         return None;
     }
     let first = |text: &str| -> String {
-        let lines: Vec<&str> = text.lines().take(DIFF_LINES).map(str::trim_end).collect();
+        let lines: Vec<&str> = text
+            .lines()
+            .take(MAX_DIFF_LINES)
+            .map(str::trim_end)
+            .collect();
         lines.join("\n") + "\n"
     };
     let (expected, actual) = (first(expected), first(actual));
@@ -124,7 +130,7 @@ pub(crate) fn json(value: &serde_json::Value) -> String {
     cut(&serde_json::to_string_pretty(value).unwrap_or(short))
 }
 
-/// What is asked of a skill.
+/// A question to a skill.
 pub(crate) fn ask(ask: &Ask) -> String {
     match ask {
         Ask::Pointer(pointer) if pointer.is_empty() => "all of it".to_owned(),
@@ -161,7 +167,7 @@ pub(crate) fn ask(ask: &Ask) -> String {
     }
 }
 
-/// What should be answered.
+/// The answer that is expected.
 pub(crate) fn matcher(matcher: &Matcher) -> String {
     match matcher {
         Matcher::Expected(value) => json(value),

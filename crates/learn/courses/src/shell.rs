@@ -1,25 +1,30 @@
-//! What a script for the shell does, as far as its text says so: one command a line, with
-//! the values of its variables, without what is never run.
+//! The commands of a shell script, as far as its text shows them: one a line, with the values
+//! of its variables, without what never runs.
 //!
-//! No shell: patterns look at the result, and what is not read here stays as it is written.
+//! No shell: patterns search the result, and what is not understood here stays as it is
+//! written.
 
 use std::collections::BTreeMap;
 
-/// Characters that a value of a variable may come to.
+/// Characters of a variable's value.
+// `a=$a$a` doubles it with every line.
 const MAX_VALUE_CHARS: usize = 1_000;
-/// Functions that a script may have: each is looked for in every line.
+/// Functions of a script.
+// Every function is searched for in every line, and once more for each that is removed.
 const MAX_FUNCTIONS: usize = 20;
-/// Characters that a script may come to.
+/// Characters of a script, with the values of its variables.
 const MAX_SCRIPT_CHARS: usize = 256 * 1024;
 
-/// The commands of a script whose comments are gone; none of one that has more functions
-/// than anybody would read.
+/// The commands of a script without comments; nothing where it has too many functions.
 pub(crate) fn commands(script: &str) -> String {
+    // Documents first: their text follows no rules of the shell, and a quote in it would swallow
+    // the rest of the script.
     let text = joined(&without_documents(script));
     let defines = text.lines().filter(|line| defined(line).is_some());
     if defines.count() > MAX_FUNCTIONS {
         return String::new();
     }
+    // What a learner hides in a function that nothing calls, or behind an `exit`, is not done.
     let text = until_exit(&without_functions(text));
     with_values(&text)
 }
@@ -37,6 +42,7 @@ fn without_documents(script: &str) -> String {
                 kept.push('\n');
                 let begins = line.split_once("<<").map(|(_, rest)| rest);
                 end = begins
+                    // `<<<` is a text on the same line.
                     .filter(|rest| !rest.starts_with('<'))
                     .map(|rest| rest.trim_start_matches('-').trim_start())
                     .map(|rest| rest.trim_start_matches(['\'', '"', '\\']))
@@ -48,7 +54,7 @@ fn without_documents(script: &str) -> String {
     kept
 }
 
-/// What a text begins with that could be a name.
+/// The name at the beginning of a text.
 fn word(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
     text.get(..end.unwrap_or(text.len())).unwrap_or_default()
@@ -81,7 +87,7 @@ fn joined(script: &str) -> String {
     text
 }
 
-/// A line without what stands in quotes, and without `${…}`.
+/// A line without quoted text, and without `${…}`.
 fn bare(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut until: Option<char> = None;
@@ -101,7 +107,7 @@ fn bare(line: &str) -> String {
 /// The function that a line begins to define.
 fn defined(line: &str) -> Option<&str> {
     let line = line.trim_start();
-    let (rest, is_said) = match line.strip_prefix("function ") {
+    let (rest, has_keyword) = match line.strip_prefix("function ") {
         Some(rest) => (rest.trim_start(), true),
         None => (line, false),
     };
@@ -109,13 +115,13 @@ fn defined(line: &str) -> Option<&str> {
     let after = rest.strip_prefix(name)?.trim_start();
     let inside = after.strip_prefix('(').map(str::trim_start);
     let has_brackets = inside.is_some_and(|inside| inside.starts_with(')'));
-    (!name.is_empty() && (has_brackets || is_said)).then_some(name)
+    (!name.is_empty() && (has_brackets || has_keyword)).then_some(name)
 }
 
 /// A script without functions that nothing calls, nor what only those call.
 fn without_functions(script: String) -> String {
     let mut text = script;
-    // Each round takes one away.
+    // One a round: with it the calls in it are gone, so another function may be unused now.
     loop {
         let lines: Vec<&str> = text.lines().collect();
         let unused = functions(&lines).into_iter().find(|(name, begin, end)| {
@@ -157,8 +163,9 @@ fn functions<'a>(lines: &[&'a str]) -> Vec<(&'a str, usize, usize)> {
     found
 }
 
-/// A line has a word where a command may stand.
+/// A line has a word in the position of a command.
 fn calls(line: &str, name: &str) -> bool {
+    // A command may follow these. `trap` and `eval` take it as a text, so quotes do not count.
     const BEFORE: [&str; 11] = [
         "if", "then", "elif", "else", "do", "while", "until", "!", "trap", "exec", "eval",
     ];
@@ -172,12 +179,13 @@ fn calls(line: &str, name: &str) -> bool {
     })
 }
 
-/// A script up to where it ends in any case.
+/// A script up to the line where it ends whatever happens.
 fn until_exit(script: &str) -> String {
     let mut depth = 0_i32;
     let mut kept: Vec<&str> = Vec::new();
     for line in script.lines() {
         let bare = bare(line);
+        // Inside of an `if` or a loop it may not be reached.
         if depth <= 0 && word(bare.trim_start()) == "exit" {
             break;
         }
@@ -247,7 +255,7 @@ fn assigned(line: &str) -> Option<(&str, String)> {
     (!name.is_empty()).then_some((name, value))
 }
 
-/// A line with `$name` and `${name}` replaced, but in single quotes.
+/// A line with `$name` and `${name}` replaced, except in single quotes.
 fn replaced(line: &str, values: &BTreeMap<String, String>) -> String {
     let mut text = String::with_capacity(line.len());
     let (mut rest, mut is_single, mut is_double) = (line, false, false);

@@ -1,4 +1,4 @@
-//! What a call changes of a learner, as one batch.
+//! All changes of a call, as one batch.
 
 use jiff::Timestamp;
 use store::{Batch, CommitError, Expect};
@@ -8,49 +8,51 @@ use crate::record::{
 };
 use crate::{Error, LearnerState, Learning};
 
-/// A pause that is no work, in seconds, where nothing was handed in at its end.
+/// A longer pause is no work, in seconds, where nothing was handed in at its end.
 const PAUSE_SECONDS: u64 = 30 * 60;
 
 /// A change on its way to the store.
 pub(crate) struct Change<'a> {
-    standing: &'a LearnerState,
+    state: &'a LearnerState,
     pub(crate) batch: Batch,
     pub(crate) profile: Profile,
 }
 
-/// What the learner worked on until now.
+/// The work of the learner until now.
 #[derive(Clone, Copy)]
 pub(crate) enum Work {
     /// Something else, or nothing.
     Elsewhere,
-    /// This exercise, which takes so many minutes.
+    /// An exercise that takes this many minutes.
     On(u32),
 }
 
 impl<'a> Change<'a> {
-    pub(crate) fn of(standing: &'a LearnerState) -> Self {
+    pub(crate) fn of(state: &'a LearnerState) -> Self {
         let mut batch = Batch::new();
-        let revision = standing.revision;
-        // Two calls of one learner at once: the second finds that this has changed, and begins
-        // again from what is there.
-        batch.expect(&LEARNERS, standing.learner.as_str(), Expect::from(revision));
+        let revision = state.revision;
+        // Every change writes the learner, so this one expectation orders all of them: of two calls
+        // at once the second writes nothing, and begins again from what is there.
+        batch.expect(&LEARNERS, state.learner.as_str(), Expect::from(revision));
         Self {
-            standing,
+            state,
             batch,
-            profile: standing.profile.clone(),
+            profile: state.profile.clone(),
         }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.standing.now
+        self.state.now
     }
 
     /// The learner did something in a path.
     pub(crate) fn step(&mut self, path: &courses::LearningPath, work: Work) {
         let now = self.now();
         if let Some(last) = self.profile.last_activity {
+            // Negative where the clock was set back: no time passed then.
             let gap = u64::try_from(now.as_second() - last.as_second()).unwrap_or(0);
             self.profile.seconds += match work {
+                // Somebody who hands in after a night did not work all night.
                 Work::On(minutes) => gap.min(u64::from(minutes) * 60),
                 Work::Elsewhere if gap <= PAUSE_SECONDS => gap,
                 Work::Elsewhere => 0,
@@ -71,13 +73,10 @@ impl<'a> Change<'a> {
         self.activity(ActivityKind::PathStarted, details, None);
     }
 
-    /// What was done with an exercise is something else now.
+    /// Stores what was done with an exercise.
     pub(crate) fn attempted(&mut self, exercise: &str, attempted: &Attempted) {
-        let key = (
-            self.standing.learner.as_str().to_owned(),
-            exercise.to_owned(),
-        );
-        let revision = self.standing.revision_of(exercise);
+        let key = (self.state.learner.as_str().to_owned(), exercise.to_owned());
+        let revision = self.state.revision_of(exercise);
         self.batch.expect(&EXERCISES, &key, Expect::from(revision));
         self.batch.put(&EXERCISES, &key, attempted);
     }
@@ -91,18 +90,20 @@ impl<'a> Change<'a> {
             details,
             score,
         };
-        let key = (self.standing.learner.as_str().to_owned(), activity.number);
+        let key = (self.state.learner.as_str().to_owned(), activity.number);
+        // A number that is taken is a conflict, never a history with one event less.
         self.batch.expect(&ACTIVITIES, &key, Expect::Absent);
         self.batch.put(&ACTIVITIES, &key, &activity);
     }
 
-    /// Writes it. False: another write came between, and nothing was written.
+    /// Commits it. False: another write came between, and nothing was written.
     pub(crate) async fn commit(mut self, learning: &Learning) -> Result<bool, Error> {
-        let learner = self.standing.learner.as_str();
+        let learner = self.state.learner.as_str();
         self.batch.put(&LEARNERS, learner, &self.profile);
-        let grew = self.profile.activities > self.standing.profile.activities;
+        let grew = self.profile.activities > self.state.profile.activities;
         match learning.store().commit(self.batch).await {
             Ok(_) => {
+                // After the commit: a watcher that wakes up before would read nothing new.
                 if grew {
                     learning.0.grown.send_replace(());
                 }

@@ -44,7 +44,7 @@ pub enum Error {
         /// Days until the first review.
         days: Option<i64>,
     },
-    /// All that is left of a path waits for a reviewer, or for what does.
+    /// All that is left of a path waits for a reviewer, or requires what does.
     #[error("'{exercise}' waits for a reviewer, and nothing else is left in '{path}'")]
     Waiting {
         /// The path.
@@ -79,7 +79,7 @@ pub enum Error {
     Reviewed {
         /// The submission.
         id: String,
-        /// By whom.
+        /// The reviewer.
         reviewer: String,
     },
     /// A value of the request is wrong.
@@ -121,6 +121,16 @@ fn quoted<'a>(asked: &str, ids: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 impl Error {
+    pub(crate) fn parameter(
+        field: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self::Parameter {
+            field: field.into(),
+            message: message.into(),
+        }
+    }
+
     /// There is no path of this id.
     pub(crate) fn no_path(catalog: &Catalog, id: &str) -> Self {
         let ids = catalog.paths().iter().map(|path| path.id.as_str());
@@ -132,8 +142,7 @@ impl Error {
 
     /// There is no exercise of this id.
     pub(crate) fn no_exercise(catalog: &Catalog, id: &str) -> Self {
-        let paths = catalog.paths().iter();
-        let ids = paths.flat_map(|path| path.exercises.iter().map(|it| it.id.as_str()));
+        let ids = catalog.exercises().map(|it| it.id.as_str());
         Self::ExerciseNotFound {
             near: quoted(id, ids),
             id: id.to_owned(),
@@ -188,12 +197,8 @@ impl From<Error> for Failure {
             Error::Reviewed { id, .. } => {
                 new(Code::SubmissionReviewed).detail("submission_id", &id)
             }
-            Error::Parameter { field, message } => {
-                Failure::new(Code::InvalidParameter, message.clone()).field(&field, message)
-            }
-            Error::Missing { field, message } => {
-                Failure::new(Code::MissingParameter, message.clone()).field(field, message)
-            }
+            Error::Parameter { field, .. } => new(Code::InvalidParameter).field(&field, message),
+            Error::Missing { field, .. } => new(Code::MissingParameter).field(field, message),
             Error::PageToken => new(Code::PageTokenInvalid)
                 .field("page_token", message)
                 .suggest("Begin with the first page"),

@@ -1,4 +1,4 @@
-//! Whose progress it is.
+//! The learner that progress belongs to.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub(crate) const MAX_BYTES: usize = 1_600;
 pub struct Learner(String);
 
 impl Learner {
-    /// Who learns where no name is given.
+    /// The learner where no name is given.
     pub const DEFAULT: &'static str = "default";
 
     /// The learner of a name; of an empty one the default.
@@ -21,10 +21,7 @@ impl Learner {
     /// # Errors
     /// The name is too long, or has a control character.
     pub fn new(name: &str) -> Result<Self, Error> {
-        let wrong = |message: &str| Error::Parameter {
-            field: "learner".into(),
-            message: message.to_owned(),
-        };
+        let wrong = |message: &str| Error::parameter("learner", message);
         if name.is_empty() {
             return Ok(Self(Self::DEFAULT.to_owned()));
         }
@@ -37,8 +34,8 @@ impl Learner {
         Ok(Self(name.to_owned()))
     }
 
-    /// A learner of a caller that signed in, which shares no progress with those of others:
-    /// the caller itself, or one that the caller names.
+    /// A learner of a caller that signed in: the caller itself, or one that it names. Learners of
+    /// two callers are never the same.
     ///
     /// # Errors
     /// As of [`Learner::new`].
@@ -46,6 +43,7 @@ impl Learner {
         if name.is_empty() || name == owner {
             return Self::new(owner);
         }
+        // The full name, as it comes in answers, means the same learner as its end.
         let own = name
             .strip_prefix(owner)
             .and_then(|rest| rest.strip_prefix('/'));

@@ -1,4 +1,4 @@
-//! Where a learner stands: what is stored of one, against the paths that there are.
+//! The state of a learner: the stored records, compared with the paths that there are.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use store::Revision;
 use crate::record::{Attempted, EXERCISES, LEARNERS, Profile};
 use crate::{Error, Learner, Learning};
 
-/// Where a learner is with an exercise.
+/// The status of an exercise for a learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// What it builds on was not learned yet.
@@ -54,7 +54,7 @@ pub(crate) fn percent(part: usize, all: usize) -> usize {
     (part * 100 + all / 2).checked_div(all).unwrap_or(0)
 }
 
-/// What is stored of a learner, read at one time.
+/// The stored records of a learner, read at one time.
 #[derive(Debug, Clone)]
 pub struct LearnerState {
     pub(crate) catalog: Arc<Catalog>,
@@ -63,32 +63,34 @@ pub struct LearnerState {
     pub(crate) profile: Profile,
     /// None: nothing is stored of the learner yet.
     pub(crate) revision: Option<Revision>,
-    /// By exercise, also of those that are no longer there.
+    /// By exercise, also for those that left the catalog.
     attempted: HashMap<String, (Attempted, Revision)>,
     learned: HashSet<String>,
 }
 
 impl Learning {
-    /// Where a learner stands now.
+    /// Reads the state of a learner.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn standing(&self, learner: &Learner) -> Result<LearnerState, Error> {
+    pub fn state(&self, learner: &Learner) -> Result<LearnerState, Error> {
         let profile = self.store().get(&LEARNERS, learner.as_str())?;
         let revision = profile.as_ref().map(|stored| stored.revision);
+        // The learner is read before its exercises. A write between the two raises its revision, so
+        // a change that mixes old and new is refused at its commit.
         let prefix = store::prefix(learner.as_str());
         let mut attempted = HashMap::new();
-        // Nothing is stored of an exercise before there is a learner, so a new one costs one
-        // look.
+        // Nothing is stored of an exercise before there is a learner, so a new one costs one read.
         if revision.is_some() {
             for record in self.store().scan(&EXERCISES, &prefix) {
                 let (key, stored) = record?;
+                // What follows the prefix is the id, and the NUL that ends a part of a key.
                 let id = String::from_utf8_lossy(&key);
                 let id = id.trim_end_matches('\0').to_owned();
                 attempted.insert(id, (stored.value, stored.revision));
             }
         }
-        let mut standing = LearnerState {
+        let mut state = LearnerState {
             catalog: self.catalog(),
             learner: learner.clone(),
             now: self.now(),
@@ -97,8 +99,8 @@ impl Learning {
             attempted,
             learned: HashSet::new(),
         };
-        standing.learn();
-        Ok(standing)
+        state.learn();
+        Ok(state)
     }
 }
 
@@ -109,27 +111,27 @@ impl LearnerState {
         &self.catalog
     }
 
-    /// Finds out which concepts are learned.
+    /// Computes which concepts are learned.
     fn learn(&mut self) {
-        let paths = self.catalog.paths().iter();
-        let exercises = paths.flat_map(|path| &path.exercises);
+        let exercises = self.catalog.exercises();
         let completed = exercises.filter(|it| self.attempt(&it.id).completed.is_some());
         self.learned = completed
             .flat_map(|exercise| exercise.teaches.iter().cloned())
             .collect();
     }
 
-    /// The same after a change of an exercise.
+    /// The state after a change of an exercise.
     pub(crate) fn with(&self, exercise: &str, changed: Attempted) -> Self {
         let mut after = self.clone();
         after
             .attempted
+            // No stored record has this revision, so this state could not be committed by mistake.
             .insert(exercise.to_owned(), (changed, Revision::MAX));
         after.learn();
         after
     }
 
-    /// What was done with an exercise; nothing where it was not begun.
+    /// The progress in an exercise; none where it was not begun.
     pub(crate) fn attempt(&self, exercise: &str) -> Attempted {
         let found = self.attempted.get(exercise);
         found
@@ -149,16 +151,18 @@ impl LearnerState {
     pub(crate) fn round(&self, exercise: &str) -> u32 {
         let attempted = self.attempt(exercise);
         let due = self.due(&attempted);
+        // A due review begins a new round, once: else the solution of the last round would be found
+        // as a submission that is graded already, and nothing would be reviewed.
         attempted.round + u32::from(due.is_some() && due != attempted.raised)
     }
 
-    /// When an exercise was due that still is.
+    /// When an exercise became due, if it still is.
     pub(crate) fn due(&self, attempted: &Attempted) -> Option<Timestamp> {
         let memory = attempted.memory.filter(|memory| memory.is_due(self.now));
         memory.map(|memory| memory.due)
     }
 
-    /// Where the learner is with an exercise.
+    /// The status of an exercise.
     #[must_use]
     pub fn status(&self, exercise: &Exercise) -> Status {
         let attempted = self.attempt(&exercise.id);
@@ -182,14 +186,25 @@ impl LearnerState {
             .collect()
     }
 
+    /// A path by its id.
+    pub(crate) fn path(&self, id: &str) -> Result<&Arc<LearningPath>, Error> {
+        let path = self.catalog.path(id);
+        path.ok_or_else(|| Error::no_path(&self.catalog, id))
+    }
+
+    /// An exercise by its id.
+    pub(crate) fn exercise(&self, id: &str) -> Result<Arc<Exercise>, Error> {
+        let found = self.catalog.exercise(id).cloned();
+        found.ok_or_else(|| Error::no_exercise(&self.catalog, id))
+    }
+
     /// Refuses an exercise that is locked.
     pub(crate) fn open(&self, exercise: &Exercise) -> Result<(), Error> {
         if self.status(exercise) != Status::Locked {
             return Ok(());
         }
         let missing = self.missing(exercise);
-        let paths = self.catalog.paths().iter();
-        let exercises = paths.flat_map(|path| &path.exercises);
+        let exercises = self.catalog.exercises();
         let teaches = |it: &&Arc<Exercise>| it.teaches.iter().any(|it| missing.contains(it));
         Err(Error::Locked {
             id: exercise.id.clone(),
@@ -235,7 +250,7 @@ impl LearnerState {
     /// Skills of which every exercise is completed, with a score of 0.8 on average.
     pub(crate) fn skills_mastered(&self) -> Vec<String> {
         let mut by_skill: BTreeMap<&str, Vec<Option<f64>>> = BTreeMap::new();
-        for exercise in self.catalog.paths().iter().flat_map(|path| &path.exercises) {
+        for exercise in self.catalog.exercises() {
             let attempted = self.attempt(&exercise.id);
             let score = attempted.completed.map(|_| attempted.best);
             for skill in &exercise.skills_practiced {
@@ -256,11 +271,9 @@ pub(crate) fn zone(name: &str) -> Result<TimeZone, Error> {
     if name.is_empty() {
         return Ok(TimeZone::UTC);
     }
-    TimeZone::get(name).map_err(|_| Error::Parameter {
-        field: "time_zone".into(),
-        message: format!(
-            "'{}' is no time zone; write an IANA name, such as Europe/Paris",
-            model::shown(name, 64)
-        ),
+    TimeZone::get(name).map_err(|_| {
+        let name = model::shown(name, 64);
+        let message = format!("'{name}' is no time zone; write an IANA name, such as Europe/Paris");
+        Error::parameter("time_zone", message)
     })
 }

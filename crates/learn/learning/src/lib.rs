@@ -1,11 +1,11 @@
-//! Who learned what: progress, what comes next, streaks, achievements, reviews.
+//! Progress of learners: what comes next, streaks, achievements, reviews.
 //!
 //! Rules:
 //!
-//! * **One submission is one record**, named by who handed in what for which exercise: the
-//!   same again finds the first. A retry after a lost answer changes nothing.
+//! * **One submission is one record**, named by the learner, the exercise and the solution:
+//!   the same again finds the first. A retry after a lost answer changes nothing.
 //! * All that a submission changes is one batch: the submission, the exercise, the learner,
-//!   what happened. Each states what it read, so that two at once come one after the other.
+//!   the activities. Each states what it read, so that two at once are ordered.
 //! * Solutions are graded before anything is written, and without a lock.
 //! * A grading that failed is not recorded: it costs nothing.
 //! * The clock may jump: no record orders by time, and a day that is counted stays.
@@ -61,10 +61,11 @@ pub use streak::Streak;
 pub use submit::{Submit, Submitted};
 pub use watch::Watch;
 
-/// What a hint that was revealed takes off a score.
+/// The share of a score that a revealed hint costs.
 pub const SCORE_PER_HINT: f64 = 0.05;
 
-/// Batches that may meet another write of the same learner before a call gives up.
+/// Attempts to write before a call gives up, as other writes of the learner come between.
+// Each of them means that another write of the learner succeeded, so no two can block each other.
 const MAX_CONFLICTS: usize = 64;
 
 /// Learning over a store. Cheap to clone.
@@ -77,12 +78,12 @@ type ReadCatalog = Box<dyn FnOnce() -> Arc<Catalog> + Send>;
 struct Inner {
     store: Store,
     clock: Arc<dyn Clock>,
-    /// The paths at first, which are read when somebody asks for them.
+    /// The paths at first, which are read at the first call that needs them.
     first: LazyLock<Arc<Catalog>, ReadCatalog>,
-    /// Those that took their place.
+    /// The paths that replaced them.
     replaced: ArcSwapOption<Catalog>,
     graders: Graders,
-    /// Bumped when a learner's history grows.
+    /// Notified when the history of any learner grows.
     grown: tokio::sync::watch::Sender<()>,
 }
 
@@ -93,8 +94,8 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Learning {
-    /// Learning with the paths that `read` gives, which may be others later. It is asked once,
-    /// when the paths are needed: a process that nobody learns from does not read them.
+    /// Learning with the paths that `read` returns, which may be replaced later. It is called
+    /// once, when the paths are needed: a process without learners never reads them.
     #[must_use]
     pub fn new(
         store: Store,
@@ -119,18 +120,19 @@ impl Learning {
         replaced.unwrap_or_else(|| Arc::clone(&self.0.first))
     }
 
-    /// Has the paths read on a thread that may wait: they are a tenth of a second of work.
-    /// What runs on a runtime awaits this before it asks for anything.
+    /// Reads the paths on a thread that may block: they are a tenth of a second of work. Code on
+    /// a runtime awaits this before it asks for anything.
     pub async fn ready(&self) {
         if LazyLock::get(&self.0.first).is_none() {
             let this = self.clone();
             let reading = tokio::task::spawn_blocking(move || this.catalog());
-            // Whoever then asks for the paths meets the same panic.
+            // If it panicked, the next access to the paths panics the same way, where the caller
+            // is answered.
             drop(reading.await);
         }
     }
 
-    /// Other paths take the place of those that there are.
+    /// Replaces the paths.
     pub fn replace_catalog(&self, catalog: Catalog) {
         self.0.replaced.store(Some(Arc::new(catalog)));
     }

@@ -1,8 +1,8 @@
 //! What to do next in a path, and why.
 //!
 //! In this order: what is nearly forgotten, what was begun, what practises what went badly,
-//! what is new, what was given up, what is due for review. Not what waits for a reviewer.
-//! The same for the same history at the same time.
+//! what is new, what was given up, what is due for review. Never what waits for a reviewer.
+//! The same history at the same time gives the same answer.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{Completion, Error, Learner, LearnerState, Learning, Status};
 
 /// Below this chance that it is still known, a review comes before anything else.
 const MIN_RECALL_PROBABILITY: f64 = 0.8;
-/// After so many submissions that did not pass, another exercise may help more.
+/// After this many submissions that did not pass, another exercise may help more.
 const MANY_ATTEMPTS: u32 = 3;
 /// An exercise that was completed with less went badly.
 const WEAK_SCORE: f64 = 0.7;
@@ -31,7 +31,7 @@ pub enum Reason {
     Weak,
 }
 
-/// What to do next.
+/// The next exercise.
 #[derive(Debug, Clone)]
 pub struct Next {
     /// The exercise, as the learner sees it.
@@ -45,20 +45,17 @@ pub struct Next {
 }
 
 impl Learning {
-    /// What to do next in a path; it counts as begun.
+    /// The next exercise of a path; it counts as begun.
     ///
     /// # Errors
     /// There is no such path, or nothing to do in it.
     pub async fn next(&self, path_id: &str, learner: &Learner) -> Result<Next, Error> {
         for _ in 0..crate::MAX_CONFLICTS {
-            let standing = self.standing(learner)?;
-            let catalog = Arc::clone(&standing.catalog);
-            let path = catalog
-                .path(path_id)
-                .ok_or_else(|| Error::no_path(&catalog, path_id))?;
-            let (exercise, reason, why) = standing.next(path)?;
-            let completion = standing.completion(path);
-            if let Some(opened) = self.begin(&standing, &exercise).await? {
+            let state = self.state(learner)?;
+            let path = state.path(path_id)?;
+            let (exercise, reason, why) = state.next(path)?;
+            let completion = state.completion(path);
+            if let Some(opened) = self.begin(&state, &exercise).await? {
                 return Ok(Next {
                     opened,
                     completion,
@@ -72,7 +69,7 @@ impl Learning {
 }
 
 impl LearnerState {
-    /// What to do next in a path.
+    /// The next exercise of a path, and why.
     pub(crate) fn next(
         &self,
         path: &LearningPath,
@@ -145,6 +142,8 @@ impl LearnerState {
                 exercise: waiting.title.clone(),
             });
         }
+        // All others are completed, and no exercise of this path can open the rest: the error names
+        // what is missing.
         if let Some(locked) = of(Status::Locked).next() {
             self.open(locked)?;
         }
@@ -176,13 +175,13 @@ impl LearnerState {
     /// A concept that an exercise builds on and that did not go well.
     fn weakness(&self, exercise: &Exercise) -> Option<String> {
         let went_badly = |concept: &String| {
-            let paths = self.catalog.paths().iter();
-            let mut teachers = paths
-                .flat_map(|path| &path.exercises)
+            let exercises = self.catalog.exercises();
+            let mut teachers = exercises
                 .filter(|it| it.teaches.contains(concept))
                 .map(|it| self.attempt(&it.id))
                 .filter(|attempted| attempted.completed.is_some())
                 .peekable();
+            // All of them: where one went well, the concept is known.
             teachers.peek().is_some()
                 && teachers.all(|attempted| {
                     attempted.attempts > MANY_ATTEMPTS

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use courses::{Exercise, LearningPath};
+use courses::Exercise;
 
 use crate::change::{Change, Work};
 use crate::{Error, LastReview, Learner, LearnerState, Learning, Status};
@@ -14,9 +14,9 @@ pub struct Opened {
     pub exercise: Arc<Exercise>,
     /// Hints that are free, or were revealed.
     pub hints: Vec<String>,
-    /// Where the learner is with it.
+    /// Its status for the learner.
     pub status: Status,
-    /// What the last reviewer said of it.
+    /// The last review of it.
     pub review: Option<LastReview>,
 }
 
@@ -42,22 +42,6 @@ impl Opened {
 }
 
 impl Learning {
-    /// An exercise of an id.
-    pub(crate) fn exercise(standing: &LearnerState, id: &str) -> Result<Arc<Exercise>, Error> {
-        let found = standing.catalog.exercise(id).cloned();
-        found.ok_or_else(|| Error::no_exercise(&standing.catalog, id))
-    }
-
-    /// The path that an exercise is in.
-    pub(crate) fn path_of<'a>(
-        standing: &'a LearnerState,
-        exercise: &Exercise,
-    ) -> Result<&'a LearningPath, Error> {
-        let path = standing.catalog.path(&exercise.path_id);
-        let path = path.map(|path| &**path);
-        path.ok_or_else(|| Error::no_path(&standing.catalog, &exercise.path_id))
-    }
-
     /// An exercise to do; it counts as begun. With `practice` a locked one too.
     ///
     /// # Errors
@@ -69,12 +53,12 @@ impl Learning {
         practice: bool,
     ) -> Result<Opened, Error> {
         for _ in 0..crate::MAX_CONFLICTS {
-            let standing = self.standing(learner)?;
-            let exercise = Self::exercise(&standing, exercise_id)?;
+            let state = self.state(learner)?;
+            let exercise = state.exercise(exercise_id)?;
             if !practice {
-                standing.open(&exercise)?;
+                state.open(&exercise)?;
             }
-            if let Some(opened) = self.begin(&standing, &exercise).await? {
+            if let Some(opened) = self.begin(&state, &exercise).await? {
                 return Ok(opened);
             }
         }
@@ -85,32 +69,33 @@ impl Learning {
     /// between.
     pub(crate) async fn begin(
         &self,
-        standing: &LearnerState,
+        state: &LearnerState,
         exercise: &Arc<Exercise>,
     ) -> Result<Option<Opened>, Error> {
-        let mut attempted = standing.attempt(&exercise.id);
+        let mut attempted = state.attempt(&exercise.id);
         let opened = Opened {
             exercise: Arc::clone(exercise),
-            hints: standing.hints(exercise).to_vec(),
-            status: match standing.status(exercise) {
+            hints: state.hints(exercise).to_vec(),
+            status: match state.status(exercise) {
                 Status::Completed => Status::Completed,
                 _ => Status::InProgress,
             },
             review: attempted.review.clone(),
         };
+        // Opening it again writes nothing, so a reader that only looks costs no commit.
         if attempted.started.is_some() {
             return Ok(Some(opened));
         }
-        attempted.started = Some(standing.now);
-        attempted.last = Some(standing.now);
-        let mut change = Change::of(standing);
-        change.step(Self::path_of(standing, exercise)?, Work::Elsewhere);
+        attempted.started = Some(state.now);
+        attempted.last = Some(state.now);
+        let mut change = Change::of(state);
+        change.step(state.path(&exercise.path_id)?, Work::Elsewhere);
         change.attempted(&exercise.id, &attempted);
         Ok(change.commit(self).await?.then_some(opened))
     }
 
-    /// Reveals a hint of an exercise: the next one, or again one of those that were. With
-    /// `practice` of a locked one too.
+    /// Reveals a hint of an exercise: the next one for a `number` of 0, or one that was revealed
+    /// before. With `practice` of a locked one too.
     ///
     /// # Errors
     /// There is no such exercise, it is locked, or it has no such hint.
@@ -122,12 +107,12 @@ impl Learning {
         practice: bool,
     ) -> Result<Hint, Error> {
         for _ in 0..crate::MAX_CONFLICTS {
-            let standing = self.standing(learner)?;
-            let exercise = Self::exercise(&standing, exercise_id)?;
+            let state = self.state(learner)?;
+            let exercise = state.exercise(exercise_id)?;
             if !practice {
-                standing.open(&exercise)?;
+                state.open(&exercise)?;
             }
-            let seen = standing.hints(&exercise).len();
+            let seen = state.hints(&exercise).len();
             let all = exercise.hints.all.len();
             let wanted = if number == 0 { seen + 1 } else { number };
             if wanted > all {
@@ -136,15 +121,12 @@ impl Learning {
                 });
             }
             if wanted > seen + 1 {
-                return Err(Error::Parameter {
-                    field: "number".into(),
-                    message: format!(
-                        "hint {wanted} comes after hint {}, which was not revealed yet",
-                        seen + 1
-                    ),
-                });
+                let before = seen + 1;
+                let message =
+                    format!("hint {wanted} comes after hint {before}, which was not revealed yet");
+                return Err(Error::parameter("number", message));
             }
-            let hint = |standing: &LearnerState, seen: usize| Hint {
+            let hint = |state: &LearnerState, seen: usize| Hint {
                 text: exercise
                     .hints
                     .all
@@ -153,21 +135,23 @@ impl Learning {
                     .unwrap_or_default(),
                 number: wanted,
                 remaining: all - seen,
-                max_score: standing.max_score(&exercise),
+                max_score: state.max_score(&exercise),
             };
+            // One that was revealed costs nothing more, so a retry after a lost answer is free, if
+            // the caller named the number.
             if wanted <= seen {
-                return Ok(hint(&standing, seen));
+                return Ok(hint(&state, seen));
             }
-            let mut attempted = standing.attempt(&exercise.id);
+            let mut attempted = state.attempt(&exercise.id);
             attempted.hints += 1;
-            attempted.started = attempted.started.or(Some(standing.now));
-            attempted.last = Some(standing.now);
-            let mut change = Change::of(&standing);
+            attempted.started = attempted.started.or(Some(state.now));
+            attempted.last = Some(state.now);
+            let mut change = Change::of(&state);
             let work = Work::On(exercise.estimated_minutes);
-            change.step(Self::path_of(&standing, &exercise)?, work);
+            change.step(state.path(&exercise.path_id)?, work);
             change.attempted(&exercise.id, &attempted);
             if change.commit(self).await? {
-                let after = standing.with(&exercise.id, attempted);
+                let after = state.with(&exercise.id, attempted);
                 return Ok(hint(&after, wanted));
             }
         }

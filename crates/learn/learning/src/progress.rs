@@ -1,4 +1,4 @@
-//! How far a learner is.
+//! The progress of a learner.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ pub struct Progress {
     pub overall: Overall,
     /// Path by path, by name.
     pub paths: Vec<PathProgress>,
-    /// What the learner did last, the newest first.
+    /// The last activities, the newest first.
     pub activities: Vec<Activity>,
-    /// What was earned, the first first.
+    /// Achievements, the oldest first.
     pub achievements: Vec<Earned>,
     /// Days in a row up to today, or yesterday.
     pub current_streak: u32,
@@ -54,9 +54,17 @@ impl Overall {
     pub fn percent(&self) -> usize {
         percent(self.completed, self.total)
     }
+
+    /// Hours between steps, with two digits.
+    #[must_use]
+    pub fn hours(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "seconds of a human life")]
+        let hours = self.seconds as f64 / 3_600.0;
+        (hours * 100.0).round() / 100.0
+    }
 }
 
-/// Where a learner is with a path.
+/// The status of a path for a learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathStatus {
     /// It was not begun.
@@ -81,7 +89,7 @@ pub struct PathProgress {
 }
 
 impl PathProgress {
-    /// Where the learner is with it.
+    /// The status of the path.
     #[must_use]
     pub fn status(&self) -> PathStatus {
         if self.completion.remaining() == 0 {
@@ -94,19 +102,9 @@ impl PathProgress {
     }
 }
 
-impl Overall {
-    /// Hours between steps, with two digits.
-    #[must_use]
-    pub fn hours(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "seconds of a human life")]
-        let hours = self.seconds as f64 / 3_600.0;
-        (hours * 100.0).round() / 100.0
-    }
-}
-
 impl Learning {
-    /// Paths by name, of a category and for learners where these are given, and where the
-    /// learner stands.
+    /// Paths by name, of a category and a difficulty where these are given, and the state of the
+    /// learner.
     ///
     /// # Errors
     /// There is no such category, or the store cannot be read.
@@ -116,25 +114,25 @@ impl Learning {
         category: &str,
         difficulty: Option<Difficulty>,
     ) -> Result<(LearnerState, Vec<Arc<LearningPath>>), Error> {
-        let standing = self.standing(learner)?;
-        let known = standing.catalog.categories();
+        let state = self.state(learner)?;
+        let known = state.catalog.categories();
         if !category.is_empty() && !known.contains(&category) {
             return Err(Error::CategoryUnknown {
                 category: model::shown(category, 64),
                 known: known.into_iter().map(str::to_owned).collect(),
             });
         }
-        let all = standing.catalog.paths().iter();
+        let all = state.catalog.paths().iter();
         let mut paths: Vec<_> = all
             .filter(|path| category.is_empty() || path.category == category)
             .filter(|path| difficulty.is_none_or(|it| path.difficulty == it))
             .cloned()
             .collect();
         by_name(&mut paths);
-        Ok((standing, paths))
+        Ok((state, paths))
     }
 
-    /// A path, and where the learner stands.
+    /// A path, and the state of the learner.
     ///
     /// # Errors
     /// There is no such path, or the store cannot be read.
@@ -143,14 +141,13 @@ impl Learning {
         learner: &Learner,
         id: &str,
     ) -> Result<(LearnerState, Arc<LearningPath>), Error> {
-        let standing = self.standing(learner)?;
-        let path = standing.catalog.path(id).cloned();
-        let path = path.ok_or_else(|| Error::no_path(&standing.catalog, id))?;
-        Ok((standing, path))
+        let state = self.state(learner)?;
+        let path = Arc::clone(state.path(id)?);
+        Ok((state, path))
     }
 
-    /// How far a learner is, in all paths or in one, with so much of what was done last, where
-    /// that is asked for.
+    /// The progress of a learner, in all paths or in one, with the last `history` activities where
+    /// these are asked for.
     ///
     /// # Errors
     /// There is no such path or time zone, or the store cannot be read.
@@ -161,59 +158,45 @@ impl Learning {
         history: Option<usize>,
         time_zone: &str,
     ) -> Result<Progress, Error> {
-        let standing = self.standing(learner)?;
+        let state = self.state(learner)?;
         let asked = match time_zone {
-            "" => standing.profile.time_zone.as_str(),
+            "" => state.profile.time_zone.as_str(),
             asked => asked,
         };
-        let today = standing.today(&zone(asked)?);
-        let all = standing.catalog.paths().iter();
-        let mut paths: Vec<_> = all
-            .filter(|path| path_id.is_empty() || path.id == path_id)
-            .cloned()
-            .collect();
-        if paths.is_empty() && !path_id.is_empty() {
-            return Err(Error::no_path(&standing.catalog, path_id));
-        }
+        let today = state.today(&zone(asked)?);
+        let mut paths = match path_id {
+            "" => state.catalog.paths().to_vec(),
+            id => vec![Arc::clone(state.path(id)?)],
+        };
         by_name(&mut paths);
         let exercises = || paths.iter().flat_map(|path| &path.exercises);
-        let attempts = exercises().map(|it| standing.attempt(&it.id));
-        let due = attempts.filter(|it| it.memory.is_some_and(|memory| memory.is_due(standing.now)));
+        let attempts = exercises().map(|it| state.attempt(&it.id));
+        let due = attempts.filter(|it| it.memory.is_some_and(|memory| memory.is_due(state.now)));
         let overall = Overall {
             total: exercises().count(),
-            completed: paths
-                .iter()
-                .map(|it| standing.completion(it).completed)
-                .sum(),
-            seconds: standing.profile.seconds,
-            skills_mastered: standing.skills_mastered(),
+            completed: paths.iter().map(|it| state.completion(it).completed).sum(),
+            seconds: state.profile.seconds,
+            skills_mastered: state.skills_mastered(),
             reviews_due: due.count(),
         };
         let paths = paths.iter().map(|path| PathProgress {
             id: path.id.clone(),
             name: path.name.clone(),
-            started: standing.begun(&path.id).map(|begun| begun.started),
-            completion: standing.completion(path),
+            started: state.begun(&path.id).map(|begun| begun.started),
+            completion: state.completion(path),
         });
-        let profile = &standing.profile;
+        let profile = &state.profile;
+        let prefix = store::prefix(learner.as_str());
         Ok(Progress {
             overall,
             paths: paths.collect(),
-            activities: self.last_activities(&standing, history.unwrap_or(0))?,
+            activities: self
+                .store()
+                .before(&ACTIVITIES, &prefix, None, history.unwrap_or(0))?,
             current_streak: profile.streak.current(today),
             longest_streak: profile.streak.longest(),
             last_day: profile.streak.last(),
             achievements: profile.achievements.clone(),
         })
-    }
-
-    fn last_activities(
-        &self,
-        standing: &LearnerState,
-        count: usize,
-    ) -> Result<Vec<Activity>, Error> {
-        let learner = standing.learner.as_str();
-        let prefix = store::prefix(learner);
-        Ok(self.store().before(&ACTIVITIES, &prefix, None, count)?)
     }
 }

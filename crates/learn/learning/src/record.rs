@@ -1,8 +1,8 @@
-//! What is stored.
+//! The stored records.
 //!
-//! A learner's record is read and written by all that changes it, and bounded: days are
-//! kept as runs, paths and achievements are as many as there are. What happened is a record
-//! each, numbered by learner.
+//! Every change reads and writes the learner's record, so its size is bounded: days are stored
+//! as runs, and of paths and achievements there are only so many. Activities are records of
+//! their own, numbered by learner.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,7 @@ pub(crate) const EXERCISES: Table<(String, String), Attempted> =
 pub(crate) const SUBMISSIONS: Table<Digest, Submission> = Table::new(TableId::Submissions);
 /// By learner and number, from 1.
 pub(crate) const ACTIVITIES: Table<(String, u64), Activity> = Table::new(TableId::Activities);
-/// Paths of submissions that wait for a reviewer, by when they came, in microseconds since
-/// 1970.
+/// Paths of submissions that wait for a reviewer, by [`queue_time`] and submission.
 pub(crate) const WAITING: Table<(u64, Digest), String> = Table::new(TableId::WaitingSubmissions);
 
 /// A learner.
@@ -37,7 +36,7 @@ pub(crate) struct Profile {
     /// Days with a submission.
     #[serde(default)]
     pub(crate) streak: Streak,
-    /// What was earned, the first first.
+    /// Achievements, the oldest first.
     #[serde(default)]
     pub(crate) achievements: Vec<Earned>,
     /// Seconds between steps.
@@ -70,7 +69,7 @@ pub struct Earned {
     pub id: String,
     /// What people call it.
     pub name: String,
-    /// What it was earned by.
+    /// The deed that it was earned by.
     pub description: String,
     /// Name of a picture.
     pub icon: String,
@@ -90,7 +89,7 @@ impl Earned {
     }
 }
 
-/// What a learner did with an exercise.
+/// The progress of a learner in an exercise.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Attempted {
     /// Grows with each review that is due and with each reset: the same solution is another
@@ -124,7 +123,7 @@ pub(crate) struct Attempted {
     /// Submissions that wait for a reviewer.
     #[serde(default)]
     pub(crate) waiting: u32,
-    /// What the last reviewer said.
+    /// The last review.
     #[serde(default)]
     pub(crate) review: Option<LastReview>,
     /// When it is about to be forgotten. None: it is not completed.
@@ -132,10 +131,10 @@ pub(crate) struct Attempted {
     pub(crate) memory: Option<Memory>,
 }
 
-/// What a reviewer said of a solution.
+/// A reviewer's verdict on a solution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastReview {
-    /// Who.
+    /// The reviewer.
     pub reviewer: String,
     /// Whether the solution does what was asked.
     pub passed: bool,
@@ -145,7 +144,7 @@ pub struct LastReview {
     pub time: Timestamp,
 }
 
-/// A solution that was handed in, and what came of it.
+/// A solution that was handed in, and its result.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Submission {
     pub(crate) learner: String,
@@ -156,16 +155,16 @@ pub(crate) struct Submission {
     /// Less what hints cost.
     pub(crate) score: f64,
     pub(crate) feedback: Feedback,
-    /// What was earned by it.
+    /// Achievements that it earned.
     #[serde(default)]
     pub(crate) earned: Vec<Earned>,
     /// The solution, where a person reviews it.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
-    /// Who reviewed it.
+    /// The reviewer.
     #[serde(default)]
     pub(crate) reviewer: Option<String>,
-    /// What the reviewer said.
+    /// The reviewer's comment.
     #[serde(default)]
     pub(crate) comment: String,
 }
@@ -174,6 +173,7 @@ pub(crate) struct Submission {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Activity {
     /// Its number, from 1, without gaps.
+    // Watchers go by it, not by the time: a clock may be set back.
     pub number: u64,
     /// When.
     pub time: Timestamp,
@@ -186,7 +186,7 @@ pub struct Activity {
     pub score: Option<f64>,
 }
 
-/// What a learner did.
+/// The kind of an activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivityKind {
@@ -204,7 +204,12 @@ pub enum ActivityKind {
     SubmissionReviewed,
 }
 
-/// The name of a submission: who handed in what, for which exercise as it is now.
+/// The key of a time in [`WAITING`]: microseconds since 1970.
+pub(crate) fn queue_time(time: Timestamp) -> u64 {
+    u64::try_from(time.as_microsecond()).unwrap_or(0)
+}
+
+/// The name of a submission: the learner, the exercise as it is now, and the solution.
 pub(crate) fn submission(
     learner: &str,
     exercise: &courses::Exercise,
@@ -212,12 +217,15 @@ pub(crate) fn submission(
     solution: &courses::Solution,
 ) -> Digest {
     let mut bytes = Vec::new();
+    // Each with its length, so that no two lists of parts are the same bytes: a learner `ab` with
+    // the exercise `c` is not `a` with `bc`.
     let mut part = |text: &[u8]| {
         bytes.extend_from_slice(&(text.len() as u64).to_be_bytes());
         bytes.extend_from_slice(text);
     };
     part(learner.as_bytes());
     part(exercise.id.as_bytes());
+    // An exercise that was changed grades the same solution anew.
     part(exercise.digest.as_bytes());
     part(&round.to_be_bytes());
     for (path, text) in &solution.files {

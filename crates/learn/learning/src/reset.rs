@@ -4,7 +4,7 @@ use crate::change::Change;
 use crate::record::{ActivityKind, Attempted};
 use crate::{Error, Learner, Learning};
 
-/// What was reset, or would be.
+/// The extent of a reset, done or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reset {
     /// Exercises that are as new, or would be.
@@ -14,7 +14,7 @@ pub struct Reset {
 }
 
 impl Reset {
-    /// What was earned stays: a reset takes nothing away but progress.
+    /// A reset takes nothing away but progress.
     pub const RETAINS_ACHIEVEMENTS: bool = true;
 }
 
@@ -31,26 +31,27 @@ impl Learning {
         confirm: bool,
     ) -> Result<Reset, Error> {
         for _ in 0..crate::MAX_CONFLICTS {
-            let standing = self.standing(learner)?;
-            let path = standing.catalog.path(path_id);
-            let path = path.ok_or_else(|| Error::no_path(&standing.catalog, path_id))?;
+            let state = self.state(learner)?;
+            let path = state.path(path_id)?;
             let begun: Vec<_> = path
                 .exercises
                 .iter()
-                .map(|exercise| (&exercise.id, standing.attempt(&exercise.id)))
+                .map(|exercise| (&exercise.id, state.attempt(&exercise.id)))
                 .filter(|(_, attempted)| attempted.started.is_some())
                 .collect();
             let reset = Reset {
                 exercises: begun.len(),
-                previous_percent: standing.completion(path).percent(),
+                previous_percent: state.completion(path).percent(),
             };
             if !confirm || begun.is_empty() {
                 return Ok(reset);
             }
-            let mut change = Change::of(&standing);
+            let mut change = Change::of(&state);
             for (exercise, attempted) in begun {
+                // The records stay, for the round: without it an old solution, handed in again,
+                // would be found as graded and change nothing.
                 let fresh = Attempted {
-                    round: standing.round(exercise).max(attempted.round) + 1,
+                    round: state.round(exercise).max(attempted.round) + 1,
                     ..Attempted::default()
                 };
                 change.attempted(exercise, &fresh);

@@ -6,7 +6,9 @@ use model::Digest;
 use store::Expect;
 
 use crate::change::Change;
-use crate::record::{ActivityKind, Earned, LastReview, SUBMISSIONS, Submission, WAITING};
+use crate::record::{
+    ActivityKind, Earned, LastReview, SUBMISSIONS, Submission, WAITING, queue_time,
+};
 use crate::submit::{complete, lapse};
 use crate::{Error, Learner, Learning};
 
@@ -15,7 +17,7 @@ use crate::{Error, Learner, Learning};
 pub struct Waiting {
     /// The submission.
     pub id: Digest,
-    /// Who handed it in.
+    /// The learner that handed it in.
     pub learner: String,
     /// The exercise.
     pub exercise: String,
@@ -25,45 +27,40 @@ pub struct Waiting {
     pub time: Timestamp,
     /// The solution.
     pub files: std::collections::BTreeMap<String, String>,
-    /// What to look at.
+    /// Points to check.
     pub checklist: Vec<String>,
 }
 
-/// What a reviewer says.
+/// A review to record.
 #[derive(Debug, Clone, Default)]
 pub struct Review {
     /// The submission.
     pub submission_id: String,
-    /// Who reviews it.
+    /// The reviewer.
     pub reviewer: String,
     /// Whether it does what was asked.
     pub passed: bool,
     /// How much of it is right, 0 to 1. None: all, or nothing.
     pub score: Option<f64>,
-    /// What the learner should know.
+    /// A comment for the learner.
     pub comment: String,
 }
 
-/// What came of a review.
+/// The result of a review.
 #[derive(Debug, Clone)]
 pub struct Reviewed {
     /// The submission.
     pub id: Digest,
-    /// What is recorded.
+    /// The recorded verdict.
     pub verdict: Verdict,
     /// The learner's score.
     pub score: f64,
-    /// What the learner earned by it.
+    /// Achievements that it earned.
     pub earned: Vec<Earned>,
 }
 
-fn place(time: Timestamp) -> u64 {
-    u64::try_from(time.as_microsecond()).unwrap_or(0)
-}
-
 impl Learning {
-    /// Submissions that wait, the oldest first: so many, after a place. With each page goes
-    /// the place of the next one.
+    /// Submissions that wait, the oldest first: a page of `size`, and the token of the next page.
     ///
     /// # Errors
     /// The token is none of ours, the path is none, or the store cannot be read.
@@ -81,16 +78,18 @@ impl Learning {
             "" => None,
             token => Some(token.parse::<Digest>().map_err(|_| Error::PageToken)?),
         };
-        // The queue is as long as reviewers are slow, and is read up to the page.
+        // The token is the last submission of the page before. Its record stays when it was
+        // reviewed meanwhile, so the next page still finds where to go on.
         let after = match after {
             None => None,
             Some(id) => {
                 let stored = self.store().get(&SUBMISSIONS, &id)?;
                 let stored = stored.ok_or(Error::PageToken)?;
-                Some((place(stored.value.time), id))
+                Some((queue_time(stored.value.time), id))
             }
         };
         let mut found = Vec::new();
+        // The queue is as long as reviewers are slow, and is read up to the page.
         for record in self.store().scan(&WAITING, &[]) {
             let (key, path) = record?;
             let Some((time, id)) = parts(&key) else {
@@ -111,9 +110,7 @@ impl Learning {
             let exercise = catalog.exercise(&submission.exercise);
             found.push(Waiting {
                 id,
-                checklist: exercise
-                    .map(|it| it.checklist().to_vec())
-                    .unwrap_or_default(),
+                checklist: exercise.map_or_else(Vec::new, |it| it.checklist.clone()),
                 learner: submission.learner,
                 exercise: submission.exercise,
                 path: submission.path,
@@ -143,6 +140,8 @@ impl Learning {
             let stored = self.store().get(&SUBMISSIONS, &id)?.ok_or_else(unknown)?;
             let mut submission = stored.value;
             match &submission.reviewer {
+                // Graded by the server: nobody can review it. The same answer as for an id that does
+                // not exist.
                 None if submission.verdict != Verdict::Pending => return Err(unknown()),
                 None => {}
                 Some(_) if submission.verdict == verdict => return Ok(reviewed(id, submission)),
@@ -154,14 +153,12 @@ impl Learning {
                 }
             }
             if submission.learner == review.reviewer {
-                return Err(Error::Parameter {
-                    field: "reviewer".into(),
-                    message: "nobody may review their own solution".to_owned(),
-                });
+                let message = "nobody may review their own solution";
+                return Err(Error::parameter("reviewer", message));
             }
             let learner = Learner::new(&submission.learner)?;
-            let standing = self.standing(&learner)?;
-            let mut change = Change::of(&standing);
+            let state = self.state(&learner)?;
+            let mut change = Change::of(&state);
             submission.reviewer = Some(review.reviewer.clone());
             submission.comment.clone_from(&review.comment);
             submission.verdict = verdict;
@@ -169,11 +166,12 @@ impl Learning {
                 .score
                 .unwrap_or(if review.passed { 1.0 } else { 0.0 });
             submission.score = score;
-            // What is gone, and what was reset since, is reviewed and changes nothing else.
-            if let Some(exercise) = standing.catalog.exercise(&submission.exercise).cloned() {
-                let mut attempted = standing.attempt(&exercise.id);
-                submission.score = (score * standing.max_score(&exercise)).clamp(0.0, 1.0);
-                let said = LastReview {
+            // An exercise that left the catalog, or was reset since, is reviewed all the same: the
+            // submission must leave the queue. It changes nothing else.
+            if let Some(exercise) = state.catalog.exercise(&submission.exercise).cloned() {
+                let mut attempted = state.attempt(&exercise.id);
+                submission.score = (score * state.max_score(&exercise)).clamp(0.0, 1.0);
+                let last = LastReview {
                     reviewer: review.reviewer.clone(),
                     passed: review.passed,
                     comment: review.comment.clone(),
@@ -181,17 +179,17 @@ impl Learning {
                 };
                 change.activity(
                     ActivityKind::SubmissionReviewed,
-                    told(&said, &exercise.title),
+                    sentence(&last, &exercise.title),
                     Some(submission.score),
                 );
                 let is_current = attempted.started.is_some_and(|at| at <= submission.time);
                 if is_current {
                     attempted.waiting = attempted.waiting.saturating_sub(1);
-                    attempted.review = Some(said);
+                    attempted.review = Some(last);
                     if review.passed {
                         submission.earned = complete(
                             &mut change,
-                            &standing,
+                            &state,
                             &exercise,
                             &mut attempted,
                             submission.score,
@@ -206,7 +204,7 @@ impl Learning {
             let batch = &mut change.batch;
             batch.expect(&SUBMISSIONS, &id, Expect::Revision(stored.revision));
             batch.put(&SUBMISSIONS, &id, &submission);
-            batch.delete(&WAITING, &(place(submission.time), id));
+            batch.delete(&WAITING, &(queue_time(submission.time), id));
             if change.commit(self).await? {
                 return Ok(reviewed(id, submission));
             }
@@ -216,7 +214,7 @@ impl Learning {
 }
 
 /// A review as a sentence.
-fn told(review: &LastReview, title: &str) -> String {
+fn sentence(review: &LastReview, title: &str) -> String {
     let LastReview {
         reviewer, comment, ..
     } = review;

@@ -1,4 +1,4 @@
-//! When what was learned is about to be forgotten.
+//! Spaced repetition: when an exercise is about to be forgotten.
 //!
 //! FSRS (Ye and others, "A Stochastic Shortest Path Algorithm for Optimizing Spaced
 //! Repetition Scheduling", 2022) with its default weights: nothing is due sooner than a day
@@ -22,7 +22,7 @@ pub(crate) enum Recall {
     Easy,
 }
 
-/// What is remembered of an exercise.
+/// The memory of an exercise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Memory {
     /// When it is practised again.
@@ -47,12 +47,12 @@ fn chrono(time: Timestamp) -> DateTime<Utc> {
     DateTime::from_timestamp(time.as_second(), 0).expect("a time")
 }
 
-/// A time that is due; at the end of time, where a clock that is wrong stands near it.
+/// A due time; the last time there is, where a wrong clock is near to it.
 fn jiff(time: DateTime<Utc>) -> Timestamp {
     Timestamp::from_second(time.timestamp()).unwrap_or(Timestamp::MAX)
 }
 
-/// What is remembered after an exercise was done, where it was known or not.
+/// The memory after an exercise was done.
 pub(crate) fn practised(known: Option<&Memory>, recall: Recall, now: Timestamp) -> Memory {
     // A clock that was set back must not make time negative.
     let now = known.map_or(now, |memory| now.max(memory.practised));
@@ -74,6 +74,7 @@ pub(crate) fn practised(known: Option<&Memory>, recall: Recall, now: Timestamp) 
         Recall::Easy => Rating::Easy,
     };
     let scheduler = FSRS::new(Parameters {
+        // No steps of minutes: an exercise that was done just now teaches nothing.
         enable_short_term: false,
         // Random days would spread the load of many cards; here they would make the same
         // practice come to another date.
@@ -93,7 +94,7 @@ pub(crate) fn practised(known: Option<&Memory>, recall: Recall, now: Timestamp) 
 }
 
 impl Memory {
-    /// The chance that it is still known, 0 to 1.
+    /// The probability that it is still known, 0 to 1.
     pub(crate) fn retrievability(&self, now: Timestamp) -> f64 {
         let seconds = (now.as_second() - self.practised.as_second()).max(0);
         #[expect(clippy::cast_precision_loss, reason = "seconds of a human life")]

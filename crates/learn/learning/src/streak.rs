@@ -8,7 +8,8 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-/// Runs of days that are kept, the newest.
+/// Runs of days that are stored, the newest.
+// The record of a learner is written with every change, so it must not grow for ever.
 const MAX_RUNS: usize = 64;
 
 /// The days on which a learner handed something in.
@@ -33,6 +34,8 @@ fn touch(end: Date, start: Date) -> bool {
 impl Streak {
     /// Counts a day.
     pub(crate) fn add(&mut self, day: Date) {
+        // Sorted and merged anew: the day may be before others, after a flight west or with a clock
+        // that was set back, and may close a gap between two runs.
         self.runs.push((day, day));
         self.runs.sort_unstable();
         let mut runs: Vec<(Date, Date)> = Vec::with_capacity(self.runs.len());
@@ -42,6 +45,7 @@ impl Streak {
                 _ => runs.push(run),
             }
         }
+        // Before old runs are cut off, as the longest may be among them.
         let longest = runs.iter().copied().map(days).max().unwrap_or(0);
         self.longest = self.longest.max(longest);
         let old = runs.len().saturating_sub(MAX_RUNS);
@@ -56,7 +60,7 @@ impl Streak {
             .iter()
             .copied()
             .find(|run| run.0 <= today && touch(run.1, today));
-        // Days after today were counted by a clock that went wrong, or further east.
+        // Days after today were counted by a wrong clock, or further east.
         run.map_or(0, |(first, last)| days((first, last.min(today))))
     }
 

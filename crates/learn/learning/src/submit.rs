@@ -10,7 +10,8 @@ use model::{Digest, FilePath};
 use crate::change::{Change, Work};
 use crate::learner_state::zone;
 use crate::record::{
-    ActivityKind, Attempted, Earned, SUBMISSIONS, Submission, WAITING, submission as name,
+    ActivityKind, Attempted, Earned, SUBMISSIONS, Submission, WAITING, queue_time,
+    submission as name,
 };
 use crate::schedule::{Recall, practised};
 use crate::{Error, Learner, LearnerState, Learning, Status, achievements};
@@ -29,65 +30,66 @@ pub struct Submit {
     pub files: Vec<(String, String)>,
     /// IANA name of the zone in which the learner's days begin. Empty: as last time.
     pub time_zone: String,
-    /// Whether or not what it builds on was learned.
+    /// Accept it even if what it builds on was not learned.
     pub practice: bool,
 }
 
-/// What came of it.
+/// The result of handing in a solution.
 #[derive(Debug, Clone)]
 pub struct Submitted {
     /// The submission. None: nothing was recorded.
     pub id: Option<Digest>,
-    /// What came of grading.
+    /// The verdict.
     pub verdict: Verdict,
     /// How much of it is right, 0 to 1, less what hints cost.
     pub score: f64,
-    /// What to say of it.
+    /// The feedback.
     pub feedback: Feedback,
-    /// What was earned by it.
+    /// Achievements that it earned.
     pub earned: Vec<Earned>,
-    /// What to do next, where it passed and there is something.
+    /// The next exercise, where it passed and there is one.
     pub next: Option<(Arc<Exercise>, Status)>,
 }
 
 impl Learning {
-    /// Grades a solution and records what came of it. The same again gives the first answer.
+    /// Grades a solution and records the result. The same again returns the first answer.
     ///
     /// # Errors
     /// There is no such exercise, it is locked, the solution is not one, or there is more
     /// to grade than is taken.
     pub async fn submit(&self, submit: Submit, learner: &Learner) -> Result<Submitted, Error> {
         let files = by_path(submit.files)?;
-        let standing = self.standing(learner)?;
-        let exercise = Self::exercise(&standing, &submit.exercise_id)?;
+        let state = self.state(learner)?;
+        let exercise = state.exercise(&submit.exercise_id)?;
         if !submit.time_zone.is_empty() {
             zone(&submit.time_zone)?;
         }
         if !submit.practice {
-            standing.open(&exercise)?;
+            state.open(&exercise)?;
         }
         let solution = solution(&exercise, submit.text, files)?;
         let id = name(
             learner.as_str(),
             &exercise,
-            standing.round(&exercise.id),
+            state.round(&exercise.id),
             &solution,
         );
         if let Some(stored) = self.store().get(&SUBMISSIONS, &id)? {
-            return Ok(answer(&standing, &exercise, id, stored.value));
+            return Ok(answer(&state, &exercise, id, stored.value));
         }
         let graders = &self.0.graders;
+        // Only now: what is answered from the record needs no turn.
         let turn = graders.turn(learner.as_str(), &exercise).await?;
         // The same may have been graded while this waited.
         if let Some(stored) = self.store().get(&SUBMISSIONS, &id)? {
-            return Ok(answer(&standing, &exercise, id, stored.value));
+            return Ok(answer(&state, &exercise, id, stored.value));
         }
-        // With nothing locked and nothing written: it may take seconds, and what came between
-        // is looked at below.
+        // With nothing locked and nothing written: it may take seconds, and what came between is
+        // checked below. A call that is canceled here leaves no trace.
         let graded = graders.grade_in(&turn, &exercise, &solution).await;
         drop(turn);
-        // It could not be graded, which is no fault of the learner: nothing is recorded, and
-        // the same may be handed in again.
+        // It could not be graded, which is not the learner's fault: nothing is recorded, and the
+        // same may be handed in again.
         if graded.verdict == Verdict::Error {
             return Ok(Submitted {
                 id: None,
@@ -100,27 +102,29 @@ impl Learning {
         }
         for _ in 0..crate::MAX_CONFLICTS {
             // What came between counts: a reset, or the same solution from elsewhere.
-            let standing = self.standing(learner)?;
-            let round = standing.round(&exercise.id);
+            let state = self.state(learner)?;
+            let round = state.round(&exercise.id);
             let id = name(learner.as_str(), &exercise, round, &solution);
             if let Some(stored) = self.store().get(&SUBMISSIONS, &id)? {
-                return Ok(answer(&standing, &exercise, id, stored.value));
+                return Ok(answer(&state, &exercise, id, stored.value));
             }
-            let mut change = Change::of(&standing);
+            let mut change = Change::of(&state);
             if !submit.time_zone.is_empty() {
                 change.profile.time_zone.clone_from(&submit.time_zone);
             }
-            let record = take(&mut change, &standing, &exercise, &graded, &solution)?;
+            let record = add_graded(&mut change, &state, &exercise, &graded, &solution)?;
             change
                 .batch
                 .expect(&SUBMISSIONS, &id, store::Expect::Absent);
             change.batch.put(&SUBMISSIONS, &id, &record);
             if record.verdict == Verdict::Pending {
-                let since = u64::try_from(standing.now.as_microsecond()).unwrap_or(0);
-                change.batch.put(&WAITING, &(since, id), &record.path);
+                // In the same batch as the submission: there is no moment, and no crash, after which
+                // one waits that no reviewer sees.
+                let key = (queue_time(record.time), id);
+                change.batch.put(&WAITING, &key, &record.path);
             }
             if change.commit(self).await? {
-                let after = self.standing(learner)?;
+                let after = self.state(learner)?;
                 return Ok(answer(&after, &exercise, id, record));
             }
         }
@@ -128,14 +132,11 @@ impl Learning {
     }
 }
 
-/// Files by their paths, each of which is one and stands there once.
+/// Files by their paths, each of which is valid and there once.
 fn by_path(files: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Error> {
     let mut by_path = BTreeMap::new();
     for (at, (path, text)) in files.into_iter().enumerate() {
-        let wrong = |message: String| Error::Parameter {
-            field: format!("files[{at}].path").into(),
-            message,
-        };
+        let wrong = |message: String| Error::parameter(format!("files[{at}].path"), message);
         if by_path.contains_key(&path) {
             return Err(wrong(format!("'{path}' is there twice")));
         }
@@ -147,19 +148,15 @@ fn by_path(files: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Err
     Ok(by_path)
 }
 
-/// What is handed in, as the exercise wants it.
+/// The solution in the form that the exercise wants.
 fn solution(
     exercise: &Exercise,
     text: String,
     mut files: BTreeMap<String, String>,
 ) -> Result<Solution, Error> {
-    let wrong = |field: &'static str, message: String| Error::Parameter {
-        field: field.into(),
-        message,
-    };
     if !text.is_empty() && !files.is_empty() {
-        let message = "a solution is one text or files, not both".to_owned();
-        return Err(wrong("files", message));
+        let message = "a solution is one text or files, not both";
+        return Err(Error::parameter("files", message));
     }
     if files.is_empty() {
         if text.trim().is_empty() {
@@ -170,10 +167,8 @@ fn solution(
         }
         if exercise.file_name.is_none() {
             let names: Vec<_> = exercise.starter.files.keys().cloned().collect();
-            return Err(wrong(
-                "files",
-                format!("this exercise wants several files: {}", names.join(", ")),
-            ));
+            let message = format!("this exercise wants several files: {}", names.join(", "));
+            return Err(Error::parameter("files", message));
         }
         files = exercise.one_text(text).files;
     }
@@ -182,38 +177,37 @@ fn solution(
         .map(|(path, text)| path.len() + text.len())
         .sum();
     if bytes > MAX_BYTES {
-        return Err(wrong(
-            "solution",
-            format!("the solution has {bytes} bytes; {MAX_BYTES} are the most"),
-        ));
+        let message = format!("the solution has {bytes} bytes; {MAX_BYTES} are the most");
+        return Err(Error::parameter("solution", message));
     }
     Ok(Solution { files })
 }
 
-/// Puts into a change what a graded solution means for its learner.
-fn take(
+/// Adds to a change what a graded solution means for its learner.
+fn add_graded(
     change: &mut Change<'_>,
-    standing: &LearnerState,
+    state: &LearnerState,
     exercise: &Exercise,
     graded: &Graded,
     solution: &Solution,
 ) -> Result<Submission, Error> {
-    let now = standing.now;
-    let path = Learning::path_of(standing, exercise)?;
+    let now = state.now;
+    let path = state.path(&exercise.path_id)?;
     change.step(path, Work::On(exercise.estimated_minutes));
     let zone = zone(&change.profile.time_zone).unwrap_or(jiff::tz::TimeZone::UTC);
-    change.profile.streak.add(standing.today(&zone));
-    let score = (graded.score * standing.max_score(exercise)).clamp(0.0, 1.0);
-    let mut attempted = standing.attempt(&exercise.id);
-    attempted.round = standing.round(&exercise.id);
-    attempted.raised = standing.due(&attempted).or(attempted.raised);
+    change.profile.streak.add(state.today(&zone));
+    let score = (graded.score * state.max_score(exercise)).clamp(0.0, 1.0);
+    let mut attempted = state.attempt(&exercise.id);
+    attempted.round = state.round(&exercise.id);
+    // Remembered, so that further solutions of this review stay in its round.
+    attempted.raised = state.due(&attempted).or(attempted.raised);
     attempted.started = attempted.started.or(Some(now));
     attempted.last = Some(now);
     if attempted.completed.is_none() {
         attempted.attempts = attempted.attempts.saturating_add(1);
     }
     let earned = match graded.verdict {
-        Verdict::Pass => complete(change, standing, exercise, &mut attempted, score)?,
+        Verdict::Pass => complete(change, state, exercise, &mut attempted, score)?,
         Verdict::Fail => {
             attempted.best = attempted.best.max(score);
             lapse(&mut attempted, now);
@@ -229,7 +223,7 @@ fn take(
     let waits = graded.verdict == Verdict::Pending;
     debug_assert!(!waits || exercise.validation == ValidationKind::Manual);
     Ok(Submission {
-        learner: standing.learner.to_string(),
+        learner: state.learner.to_string(),
         exercise: exercise.id.clone(),
         path: exercise.path_id.clone(),
         time: now,
@@ -237,6 +231,7 @@ fn take(
         score,
         feedback: graded.feedback.clone(),
         earned,
+        // What a machine has graded is not stored: nobody reads it again, and it may be large.
         files: if waits {
             solution.files.clone()
         } else {
@@ -247,7 +242,7 @@ fn take(
     })
 }
 
-/// What is due and fails, was forgotten.
+/// Counts an exercise that is due and failed as forgotten.
 pub(crate) fn lapse(attempted: &mut Attempted, now: Timestamp) {
     let due = attempted.memory.filter(|memory| memory.is_due(now));
     if let Some(memory) = due {
@@ -255,15 +250,15 @@ pub(crate) fn lapse(attempted: &mut Attempted, now: Timestamp) {
     }
 }
 
-/// Puts into a change that a solution passed; what is earned by it.
+/// Adds to a change that a solution passed, and returns what is earned by it.
 pub(crate) fn complete(
     change: &mut Change<'_>,
-    standing: &LearnerState,
+    state: &LearnerState,
     exercise: &Exercise,
     attempted: &mut Attempted,
     score: f64,
 ) -> Result<Vec<Earned>, Error> {
-    let now = standing.now;
+    let now = state.now;
     let recall = match (attempted.completed, attempted.hints, attempted.attempts) {
         (None, 0, ..=1) => Recall::Easy,
         (None, 0, ..=3) | (Some(_), ..) => Recall::Good,
@@ -271,6 +266,8 @@ pub(crate) fn complete(
     };
     attempted.best = attempted.best.max(score);
     let is_new = attempted.completed.is_none();
+    // Practice ahead of time does not count: it would push the next review away, though nothing
+    // had to be recalled.
     if attempted.memory.is_none_or(|memory| memory.is_due(now)) {
         attempted.memory = Some(practised(attempted.memory.as_ref(), recall, now));
     }
@@ -281,8 +278,8 @@ pub(crate) fn complete(
     attempted.unaided = attempted.hints == 0;
     let details = format!("Completed '{}'", exercise.title);
     change.activity(ActivityKind::ExerciseCompleted, details, Some(score));
-    let after = standing.with(&exercise.id, attempted.clone());
-    let path = Learning::path_of(&after, exercise)?;
+    let after = state.with(&exercise.id, attempted.clone());
+    let path = after.path(&exercise.path_id)?;
     let completion = after.completion(path);
     if completion.completed == completion.total {
         let details = format!("Completed the path '{}'", path.name);
@@ -298,17 +295,17 @@ pub(crate) fn complete(
 }
 
 fn answer(
-    standing: &LearnerState,
+    state: &LearnerState,
     exercise: &Exercise,
     id: Digest,
     submission: Submission,
 ) -> Submitted {
-    let path = Learning::path_of(standing, exercise).ok();
+    let path = state.path(&exercise.path_id).ok();
     let next = path
         .filter(|_| submission.verdict == Verdict::Pass)
-        .and_then(|path| standing.next(path).ok())
+        .and_then(|path| state.next(path).ok())
         .map(|(next, ..)| {
-            let status = standing.status(&next);
+            let status = state.status(&next);
             (next, status)
         });
     let mut feedback = submission.feedback;

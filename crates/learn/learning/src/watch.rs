@@ -1,4 +1,4 @@
-//! What a learner does, as it happens: every activity once, in order.
+//! The activities of a learner as they happen: each once, in order.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::{Error, Learner, Learning};
 
 /// Activities that are read at once.
 const ACTIVITIES_PER_PAGE: u64 = 64;
-/// How often to look for what another process wrote to the store.
+/// How often to check for what another process wrote to the store.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A watcher of a learner.
@@ -27,6 +27,7 @@ impl Learning {
     /// # Errors
     /// The store cannot be read.
     pub fn watch(&self, learner: &Learner, after: Option<u64>) -> Result<Watch, Error> {
+        // Before the count is read, so that an activity between the two is not missed.
         let grown = self.0.grown.subscribe();
         let at = match after {
             Some(after) => after,
@@ -59,10 +60,11 @@ impl Watch {
                 self.at = activity.number;
                 return Ok(activity);
             }
+            // Marked as seen before the read: what is written in between wakes the wait below.
             self.grown.borrow_and_update();
             self.read()?;
             if self.read.is_empty() {
-                // Learning holds the sender, so it is there as long as this is.
+                // `Learning` holds the sender, so `changed` cannot fail while this exists.
                 tokio::select! {
                     _ = self.grown.changed() => {}
                     () = tokio::time::sleep(POLL_INTERVAL) => {}

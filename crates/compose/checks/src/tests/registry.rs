@@ -300,7 +300,7 @@ async fn an_audit_looks_at_what_is_installed_or_at_the_skill_that_is_named() {
     };
     let empty = audit(None).await;
     assert_eq!(
-        (empty.looked.len(), empty.health, empty.hooks),
+        (empty.audited.len(), empty.health, empty.hooks),
         (0, Health::Healthy, None)
     );
     world.install("github/a/needy", 1, None);
@@ -308,7 +308,7 @@ async fn an_audit_looks_at_what_is_installed_or_at_the_skill_that_is_named() {
     world.install("github/b/gone", 1, None);
     let told = |activation: &Activation| -> Vec<(String, Vec<IssueKind>, Vec<WarningKind>)> {
         activation
-            .looked
+            .audited
             .iter()
             .map(|skill| {
                 (
@@ -379,7 +379,7 @@ async fn a_skill_that_nobody_loads_is_told_of_until_somebody_does() {
             .checks
             .audit(Some("one".to_owned()), false, false)
             .await;
-        let looked = audited.expect("audited").looked;
+        let looked = audited.expect("audited").audited;
         let warnings = looked.into_iter().flat_map(|skill| skill.warnings);
         warnings.map(|warning| warning.kind).collect::<Vec<_>>()
     };

@@ -252,7 +252,7 @@ fn each_limit_of_a_choice_of_versions_is_told() {
         ),
         (
             Limits {
-                looks: 10,
+                examined: 10,
                 ..LIMITS
             },
             ", or 10 looks at a version",

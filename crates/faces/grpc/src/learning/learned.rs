@@ -188,7 +188,7 @@ pub(super) fn exercise(opened: &Opened) -> v1::ExerciseDetail {
         language: exercise.language.clone(),
         file_name,
         status: exercise_status(*status).into(),
-        checklist: exercise.checklist().to_vec(),
+        checklist: exercise.checklist.clone(),
         last_review: review.as_ref().map(last_review),
     }
 }

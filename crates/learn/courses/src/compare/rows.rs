@@ -2,13 +2,14 @@
 
 use sandbox::Cell;
 
-/// Two lists of rows are the same; where their order says nothing, as often each.
+/// Two lists of rows are the same. Without an order each row must be in both equally often.
 pub(crate) fn same_rows(a: &[Vec<Cell>], b: &[Vec<Cell>], ordered: bool) -> bool {
     let keys = |rows: &[Vec<Cell>]| -> Vec<Vec<Key>> {
         let mut keys: Vec<Vec<Key>> = rows
             .iter()
             .map(|row| row.iter().map(key).collect())
             .collect();
+        // SQL without `ORDER BY` may return rows in any order.
         if !ordered {
             keys.sort();
         }
@@ -17,7 +18,7 @@ pub(crate) fn same_rows(a: &[Vec<Cell>], b: &[Vec<Cell>], ordered: bool) -> bool
     keys(a) == keys(b)
 }
 
-/// What a cell says, whatever its type is: 1 and 1.0 are one number.
+/// The value of a cell, whatever its type is: 1 and 1.0 are one number.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Null,
@@ -27,7 +28,7 @@ enum Key {
     Blob(String),
 }
 
-/// The largest number up to which a float is told from its neighbours among whole numbers.
+/// The largest float up to which every whole number has a float of its own: 2^53.
 const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
 fn key(cell: &Cell) -> Key {
@@ -40,13 +41,15 @@ fn key(cell: &Cell) -> Key {
     }
 }
 
-/// A float by its first twelve digits: the sum of the same numbers in another order is the
-/// same.
+/// A float by its first twelve digits.
 fn real(number: f64) -> Key {
+    // A sum of floats depends on the order of its terms, which SQL does not promise. The error is
+    // in the last of some sixteen digits.
     if let Some(whole) = whole(number) {
         return Key::Whole(whole);
     }
     let rounded = format!("{number:.11e}");
+    // Rounded it may be a whole number: 2.9999999999999996 is 3.
     match rounded.parse().ok().and_then(whole) {
         Some(whole) => Key::Whole(whole),
         None => Key::Real(rounded),

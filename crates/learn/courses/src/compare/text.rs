@@ -1,4 +1,4 @@
-//! What programs print.
+//! Comparing what programs print.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 pub(crate) enum Comparator {
     /// To the letter.
     Exact,
-    /// But for spaces at the ends of lines, and blank lines at the beginning and the end.
+    /// Except for spaces at the ends of lines, and blank lines at the beginning and the end.
     Trimmed,
     /// Word by word: one space is as good as five, or as a new line.
     Whitespace,
@@ -15,11 +15,11 @@ pub(crate) enum Comparator {
     Json,
     /// Line by line, in any order; blank lines say nothing.
     UnorderedLines,
-    /// Word by word; numbers may be off by so much.
+    /// Word by word; numbers may be off by this much.
     Float(f64),
 }
 
-/// What came out is what should have come out.
+/// The output is as expected.
 pub(crate) fn same_output(comparator: Comparator, expected: &str, actual: &str) -> bool {
     match comparator {
         Comparator::Exact => expected == actual,
@@ -63,6 +63,8 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 fn same_word(a: &str, b: &str, tolerance: f64) -> bool {
+    // `NaN` and `inf` are words: no difference of theirs is below a tolerance, not even to
+    // themselves.
     match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(a), Ok(b)) if a.is_finite() && b.is_finite() => (a - b).abs() <= tolerance,
         _ => a == b,

@@ -1,23 +1,21 @@
 //! Values of JavaScript, compared deeply.
 
-use std::cmp::Ordering;
-
 use sandbox::Value;
 
 /// Two values are the same all the way down. `0` and `-0` are two, `NaN` is one, a property
-/// that is `undefined` is not one that is missing; the order of properties, of the entries
-/// of a `Map` and of what is in a `Set` says nothing.
+/// that is `undefined` is not one that is missing; the order of properties, and of the
+/// entries of a `Map` or a `Set`, does not count.
 pub(crate) fn same_value(a: &Value, b: &Value) -> bool {
     canonical(a) == canonical(b)
 }
 
-/// A value in an order of its own where its order says nothing.
+/// A value, sorted where its order says nothing.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Canonical<'a> {
     Undefined,
     Null,
     Bool(bool),
-    Number(Bits),
+    Number(u64),
     NotFinite(&'a str),
     BigInt(&'a str),
     Text(&'a str),
@@ -25,47 +23,26 @@ enum Canonical<'a> {
     Object(Vec<(&'a str, Self)>),
     Map(Vec<(Self, Self)>),
     Set(Vec<Self>),
-    Date(Option<Bits>),
+    Date(Option<u64>),
     Error(&'a str, &'a str),
     Function(&'a str),
     Symbol(&'a str),
     Cycle,
 }
 
-/// A number by its bits: -0 is not 0, and every NaN is one.
-#[derive(Debug)]
-struct Bits(f64);
-
-impl PartialEq for Bits {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
+/// A number by its bits: -0 is not 0, as `Object.is` has it.
+fn bits(number: f64) -> u64 {
+    // The bits of a NaN differ from machine to machine, and say nothing.
+    if number.is_nan() { f64::NAN } else { number }.to_bits()
 }
 
-impl Eq for Bits {}
-
-impl PartialOrd for Bits {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Bits {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (self.0.is_nan(), other.0.is_nan()) {
-            (true, true) => Ordering::Equal,
-            _ => self.0.total_cmp(&other.0),
-        }
-    }
-}
-
-// The sandbox bounds how deep a value is.
+// Recursive without a bound of its own, since the sandbox bounds how deep a value is.
 fn canonical(value: &Value) -> Canonical<'_> {
     match value {
         Value::Undefined => Canonical::Undefined,
         Value::Null => Canonical::Null,
         Value::Bool(flag) => Canonical::Bool(*flag),
-        Value::Number(number) => Canonical::Number(Bits(*number)),
+        Value::Number(number) => Canonical::Number(bits(*number)),
         Value::NotFinite(name) => Canonical::NotFinite(name),
         Value::BigInt(digits) => Canonical::BigInt(digits),
         Value::Text(text) => Canonical::Text(text),
@@ -83,7 +60,7 @@ fn canonical(value: &Value) -> Canonical<'_> {
             Canonical::Map(sorted(entries))
         }
         Value::Set(list) => Canonical::Set(sorted(list.iter().map(canonical))),
-        Value::Date(time) => Canonical::Date(time.map(Bits)),
+        Value::Date(time) => Canonical::Date(time.map(bits)),
         Value::Error(name, message) => Canonical::Error(name, message),
         Value::Function(name) => Canonical::Function(name),
         Value::Symbol(name) => Canonical::Symbol(name),

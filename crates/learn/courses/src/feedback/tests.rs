@@ -9,12 +9,12 @@ const CANARY: &str = "CANARY";
 
 fn told() -> impl Strategy<Value = WrongCase> {
     let text = || prop_oneof![Just(None), Just(Some(CANARY.to_owned()))];
-    (text(), text(), text(), text()).prop_map(|(expected, actual, error, said)| WrongCase {
+    (text(), text(), text(), text()).prop_map(|(expected, actual, error, clause)| WrongCase {
         expected,
         actual,
         error,
         plain: Some("Plain words"),
-        said,
+        clause,
         is_of_case: false,
     })
 }
@@ -28,8 +28,8 @@ fn found() -> impl Strategy<Value = CaseOutcome> {
     ]
 }
 
-fn case(hidden: bool, weight: f64) -> Case<()> {
-    Case {
+fn case(hidden: bool, weight: f64) -> CaseInfo {
+    CaseInfo {
         description: format!("weighs {weight}"),
         hidden,
         weight,
@@ -37,7 +37,6 @@ fn case(hidden: bool, weight: f64) -> Case<()> {
         input: Some(CANARY.to_owned()),
         expected: Some(CANARY.to_owned()),
         line: 1,
-        check: (),
     }
 }
 
@@ -47,12 +46,17 @@ proptest! {
         drawn in prop::collection::vec((any::<bool>(), 1..5_u32, found()), 1..8),
         all_hidden in any::<bool>(),
     ) {
-        let cases: Vec<Case<()>> = drawn.iter()
+        let cases: Vec<CaseInfo> = drawn.iter()
             .map(|(hidden, weight, _)| case(*hidden || all_hidden, f64::from(*weight)))
             .collect();
         let found: Vec<CaseOutcome> = drawn.into_iter().map(|(_, _, found)| found).collect();
         let exercise = exercise("");
-        let graded = of(&exercise, &exercise.one_text("x"), &cases, &found);
+        let graded = of(
+            &exercise,
+            &exercise.one_text("x"),
+            &Vec::from_iter(&cases),
+            &found,
+        );
         let right = found.iter().filter(|found| **found == CaseOutcome::Right).count();
         prop_assert_eq!(graded.verdict == Verdict::Pass, right == found.len());
         prop_assert!((0.0..=1.0).contains(&graded.score));
@@ -110,13 +114,18 @@ fn advice_is_given_where_it_fits() {
 #[test]
 fn too_many_suggestions_are_none() {
     let exercise = exercise("");
-    let cases: Vec<Case<()>> = (0..20).map(|at| case(true, f64::from(at) + 1.0)).collect();
+    let cases: Vec<CaseInfo> = (0..20).map(|at| case(true, f64::from(at) + 1.0)).collect();
     let mut cases = cases;
     for (at, case) in cases.iter_mut().enumerate() {
         case.look_at = Some(format!("Look at {}", at / 2));
     }
     let found = vec![CaseOutcome::Wrong(WrongCase::default()); 20];
-    let graded = of(&exercise, &exercise.one_text("x"), &cases, &found);
+    let graded = of(
+        &exercise,
+        &exercise.one_text("x"),
+        &Vec::from_iter(&cases),
+        &found,
+    );
     let wanted = [
         "Look at 0",
         "Look at 1",

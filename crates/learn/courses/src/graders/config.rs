@@ -1,4 +1,4 @@
-//! Configs of the server: what is in them, and what the server says of them.
+//! Configs of the server: their values, and the problems that the server finds in them.
 
 use model::Severity;
 
@@ -17,11 +17,8 @@ pub(super) fn grade(
     let documents = documents.ok_or_else(missing)?;
     let text = text(solution);
     if let Err(problem) = guarded(&text) {
-        let told = WrongCase::error(problem, "It is no YAML that the server takes");
-        return Ok(cases
-            .iter()
-            .map(|_| CaseOutcome::Wrong(told.clone()))
-            .collect());
+        let wrong = WrongCase::error(problem, "It is no YAML that the server takes");
+        return Ok(vec![CaseOutcome::Wrong(wrong); cases.len()]);
     }
     let (value, problems) = documents.read(&text);
     let found = cases.iter().map(|case| match &case.check.ask {
@@ -33,9 +30,10 @@ pub(super) fn grade(
     Ok(found.collect())
 }
 
-/// The server's own reader trusts whoever writes its config; a learner's goes by the guard
-/// for skills first, which refuses what costs more than its size.
+/// Refuses a text that the reader of configs must not get.
 fn guarded(text: &str) -> Result<(), String> {
+    // That reader trusts the author of its config, who is the operator. A learner could send a
+    // bomb of aliases, so the text passes the guard for skills first, as if it were front matter.
     let fenced = format!("---\n{}\n---\n", text.trim_end());
     let (document, problems) = skill_md::document(fenced.as_bytes(), "");
     let mut errors = problems.iter().filter(|p| p.severity == Severity::Error);
@@ -45,7 +43,7 @@ fn guarded(text: &str) -> Result<(), String> {
         let message = problem.message.replace("The front matter", "The text");
         return Err(format!("{message} (line {line})"));
     }
-    // The guard saw what stands before a fence alone.
+    // The guard saw the text before the first fence alone, and the reader gets all of it.
     match document {
         Some(document) if document.body.is_empty() => Ok(()),
         _ => Err("it must be one document of YAML, without a line `---`".to_owned()),

@@ -1,13 +1,13 @@
-//! Whose solution is graded now.
+//! The queues of solutions that wait to be graded.
 //!
-//! A solution may take seconds, whatever it is worth. So each learner has one graded at a
-//! time, and processors go to learners in the order in which they came: whoever hands in
-//! many waits for themselves. What waits is bounded, and whoever waits for long is sent
-//! away with a time to come back.
+//! A solution may take seconds. So one of each learner is graded at a time, and processors
+//! go to learners in the order in which they came: a learner who hands in many waits for
+//! themselves. The queues are bounded, and a solution that waits for long is refused with a
+//! time to try again.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -19,10 +19,10 @@ const MAX_SOLUTIONS_PER_LEARNER: usize = 32;
 const MAX_SOLUTIONS: usize = 512;
 /// How long a solution waits at most: the rest of a call's time is for grading it.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
-/// When there may be less to do.
+/// When a queue may be shorter.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
 
-/// There is more to grade than is taken.
+/// Too many solutions are to be graded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Busy {
     /// The learner handed in much at once.
@@ -61,39 +61,36 @@ struct Queues {
 }
 
 struct Queue {
-    /// One permit, which goes from each to who came next.
+    /// One permit, which goes to the next in the order in which they came.
     turn: Arc<Semaphore>,
-    places: usize,
+    slots: usize,
 }
 
 /// The right to have one solution graded, until it is dropped.
 #[derive(Debug)]
 pub struct Turn {
-    // In this order: who waits for the learner's turn has a place, and finds the queue.
+    // Dropped in this order. The slot goes last: as long as the turn is taken the queue is in the
+    // map, so that a new call waits in it, and does not start with a queue of its own.
     _processor: Option<OwnedSemaphorePermit>,
     _own: OwnedSemaphorePermit,
-    _place: QueueSlot,
+    _slot: QueueSlot,
 }
 
-/// A place in a learner's queue.
+/// A slot in a learner's queue.
+#[derive(Debug)]
 struct QueueSlot {
-    queues: Arc<Mutex<Queues>>,
+    queues: GradingQueues,
     learner: String,
-}
-
-impl fmt::Debug for QueueSlot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QueueSlot").finish_non_exhaustive()
-    }
 }
 
 impl Drop for QueueSlot {
     fn drop(&mut self) {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.queues.lock();
         queues.all -= 1;
         if let Some(queue) = queues.of_learners.get_mut(&self.learner) {
-            queue.places -= 1;
-            if queue.places == 0 {
+            queue.slots -= 1;
+            // Learners come and go, so a queue that nobody waits in is forgotten.
+            if queue.slots == 0 {
                 queues.of_learners.remove(&self.learner);
             }
         }
@@ -108,17 +105,20 @@ impl GradingQueues {
         }
     }
 
-    /// A processor for what is no learner's. None: there are no more, for good.
+    /// A processor for a solution that is no learner's. None: the semaphore is closed.
     pub(super) async fn any(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.processors).acquire_owned().await.ok()
     }
 
     /// A learner's turn, with a processor where one is needed.
     pub(super) async fn of(&self, learner: &str, is_computed: bool) -> Result<Turn, Busy> {
-        let (place, turn) = self.place(learner)?;
+        // The slot is taken before the waits: if the call is canceled in one of them, its drop
+        // gives the slot back.
+        let (slot, turn) = self.slot(learner)?;
+        // One deadline for both waits.
         let until = Instant::now() + QUEUE_TIMEOUT;
-        // The learner's own turn first, then a processor: who waits for themselves holds none
-        // that others could use.
+        // The learner's own turn first, then a processor: a learner who waits for themselves holds
+        // none that others could use.
         let own = timeout_at(until, turn.acquire_owned()).await;
         let own = own.ok().and_then(Result::ok).ok_or(Busy::Learner)?;
         let processor = if is_computed {
@@ -130,32 +130,37 @@ impl GradingQueues {
         Ok(Turn {
             _processor: processor,
             _own: own,
-            _place: place,
+            _slot: slot,
         })
     }
 
-    fn place(&self, learner: &str) -> Result<(QueueSlot, Arc<Semaphore>), Busy> {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn slot(&self, learner: &str) -> Result<(QueueSlot, Arc<Semaphore>), Busy> {
+        let mut queues = self.lock();
         let queues = &mut *queues;
+        // Before the entry is made: a refused learner must not leave an empty queue in the map.
         if queues.all >= MAX_SOLUTIONS {
             return Err(Busy::Server);
         }
         let fresh = || Queue {
             turn: Arc::new(Semaphore::new(1)),
-            places: 0,
+            slots: 0,
         };
         let queue = queues.of_learners.entry(learner.to_owned());
         let queue = queue.or_insert_with(fresh);
-        if queue.places >= MAX_SOLUTIONS_PER_LEARNER {
+        if queue.slots >= MAX_SOLUTIONS_PER_LEARNER {
             return Err(Busy::Learner);
         }
-        queue.places += 1;
+        queue.slots += 1;
         queues.all += 1;
-        let place = QueueSlot {
-            queues: Arc::clone(&self.queues),
+        let slot = QueueSlot {
+            queues: self.clone(),
             learner: learner.to_owned(),
         };
-        Ok((place, Arc::clone(&queue.turn)))
+        Ok((slot, Arc::clone(&queue.turn)))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sandbox::{Outcome, Program, TestOutcome};
 
-use super::{Graders, text, thrown, without_result};
+use super::{Graders, not_computed, text, thrown, without_result};
 use crate::comments::CommentStyle;
 use crate::compare::same_value;
 use crate::feedback::{CaseOutcome, Stuck, WrongCase};
@@ -19,6 +19,7 @@ impl Graders {
         cases: &[Case<Expectation>],
         solution: &Solution,
     ) -> Result<Vec<CaseOutcome>, Stuck> {
+        // Computed once for an exercise. A failure is not stored: the next solution tries again.
         let expected = &exercise.grading.expected;
         let expected = expected
             .get_or_try_init(|| self.values(setup, cases))
@@ -38,21 +39,21 @@ impl Graders {
         Ok(found.collect())
     }
 
-    /// What cases expect, computed where no learner's solution is.
+    /// The values that cases expect, computed in a process without a learner's solution.
     async fn values(
         &self,
         setup: &str,
         cases: &[Case<Expectation>],
     ) -> Result<Arc<Expected>, Stuck> {
-        // A case that expects something thrown has a place too, so that each has its own.
+        // A case that expects an error gets an expression too, so that positions match. The
+        // parentheses make `{a: 1}` an object and no block; the line break ends a comment.
         let expressions = cases.iter().map(|case| match &case.check.result {
             ExpectedResult::Value(expression) => format!("({expression}\n)"),
             ExpectedResult::Thrown { .. } => "undefined".to_owned(),
         });
         let program = Program::Expressions {
             setup: setup.to_owned(),
-            // Nothing of the learner is in this process, so nothing can look at what is
-            // expected.
+            // A learner's code in the same process could read what is expected.
             solution: String::new(),
             cases: expressions.collect(),
         };
@@ -64,10 +65,7 @@ impl Graders {
                 .map(|(case, outcome)| match (&case.check.result, outcome) {
                     (ExpectedResult::Thrown { .. }, _) => Ok(None),
                     (ExpectedResult::Value(_), Outcome::Value(value)) => Ok(Some(value)),
-                    (ExpectedResult::Value(_), _) => Err(Stuck(format!(
-                        "What \"{}\" expects cannot be computed; the exercise's author must fix it",
-                        case.description
-                    ))),
+                    (ExpectedResult::Value(_), _) => Err(not_computed(&case.info)),
                 });
         let values: Result<Vec<_>, Stuck> = values.collect();
         Ok(Arc::new(Expected::Values(values?)))
@@ -82,6 +80,7 @@ impl Graders {
         let program = Program::Tests {
             setup: setup.to_owned(),
             solution: text(solution),
+            // Without `is_right`: the learner's tests run there, and must find out themselves.
             cases: cases.iter().map(|case| case.check.source.clone()).collect(),
         };
         let outcomes = self.run(program, cases.len()).await?;
@@ -145,7 +144,7 @@ fn judge(
     }
 }
 
-/// What is said where a solution wants modules, as most code outside of exercises does.
+/// A hint where a solution uses modules, as most code outside of exercises does.
 pub(super) fn modules(name: &str, message: &str, solution: &Solution) -> Option<String> {
     const GIVES: &str = "the tests see what you wrote all the same";
     const TAKES: &str = "what the exercise gives you is there already";
@@ -177,9 +176,10 @@ pub(super) fn modules(name: &str, message: &str, solution: &Solution) -> Option<
     ))
 }
 
-/// What a learner's tests said of a subject, against what they should say.
+/// Compares the results of a learner's tests on a subject with what they should be.
 fn verdict(is_right: bool, tests: &[TestOutcome]) -> CaseOutcome {
     let failed: Vec<&TestOutcome> = tests.iter().filter(|test| test.error.is_some()).collect();
+    // Without a test nothing fails, which must not pass for a right subject.
     if tests.is_empty() {
         let plain = "There is no test: write one with test(name, function)";
         return CaseOutcome::Wrong(WrongCase::error(plain, plain));
@@ -198,13 +198,13 @@ fn verdict(is_right: bool, tests: &[TestOutcome]) -> CaseOutcome {
             );
             CaseOutcome::Wrong(WrongCase {
                 plain: Some("A test failed, though the code is right"),
-                said: Some(format!("{actual}, though the code is right")),
+                clause: Some(format!("{actual}, though the code is right")),
                 ..WrongCase::other("every test passes", actual)
             })
         }
         (false, None) => CaseOutcome::Wrong(WrongCase {
             plain: Some("Every test passed, though the code is wrong"),
-            said: Some("every test passes, though the code is wrong".to_owned()),
+            clause: Some("every test passes, though the code is wrong".to_owned()),
             ..WrongCase::other(
                 "at least one test fails",
                 format!("{} passed, and none noticed", number(tests.len())),

@@ -1,4 +1,4 @@
-//! What is printed, or handed in as if it had been.
+//! Output that a program prints, or that is handed in as a text.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Graders, text, without_result};
 use crate::compare::{Comparator, same_json, same_output};
 use crate::feedback::{CaseOutcome, Stuck, WrongCase};
-use crate::grading::{Case, Output, OutputSource, Part};
+use crate::grading::{Case, Output, OutputSource, Part, below};
 use crate::{Solution, render};
 
 impl Graders {
@@ -50,6 +50,7 @@ impl Graders {
 
 /// Judges a part of what was printed as JSON.
 fn judge_part(part: &Part, expected: &str, actual: &str) -> CaseOutcome {
+    // It was JSON when the exercise was read, else it would have no parts.
     let expected = serde_json::from_str::<Value>(expected).unwrap_or_default();
     let actual = match serde_json::from_str::<Value>(actual) {
         Ok(actual) => actual,
@@ -60,29 +61,20 @@ fn judge_part(part: &Part, expected: &str, actual: &str) -> CaseOutcome {
             ));
         }
     };
-    let (is_right, plain) = match part {
+    let (expected, actual, plain) = match part {
         Part::At(at) => {
-            let actual = actual.pointer(at);
-            let expected = expected.pointer(at).unwrap_or(&Value::Null);
-            if actual.is_some_and(|actual| same_json(expected, actual)) {
-                (true, "")
-            } else if actual.is_none() {
-                (false, "It is not there")
-            } else {
-                (false, "It is something else")
+            let (expected, actual) = (expected.pointer(at), actual.pointer(at));
+            match (expected, actual) {
+                (_, None) => (expected, None, "It is not there"),
+                (expected, Some(actual)) if same_json(expected.unwrap_or(&Value::Null), actual) => {
+                    return CaseOutcome::Right;
+                }
+                _ => (expected, actual, "It is something else"),
             }
         }
-        Part::Keys => (
-            keys(&actual).is_subset(&keys(&expected)),
-            "There is more in it than was asked for",
-        ),
-    };
-    if is_right {
-        return CaseOutcome::Right;
-    }
-    let (expected, actual) = match part {
-        Part::At(at) => (expected.pointer(at), actual.pointer(at)),
-        Part::Keys => (None, None),
+        // A key that is missing is the mistake of the part that asks for its value.
+        Part::Keys if keys(&actual).is_subset(&keys(&expected)) => return CaseOutcome::Right,
+        Part::Keys => (None, None, "There is more in it than was asked for"),
     };
     CaseOutcome::Wrong(WrongCase {
         expected: expected.map(render::json),
@@ -92,13 +84,13 @@ fn judge_part(part: &Part, expected: &str, actual: &str) -> CaseOutcome {
     })
 }
 
-/// Where the values of an object are, those of objects in it too.
+/// The JSON pointers of all values of an object, also of those in objects inside of it.
 fn keys(value: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open = vec![(String::new(), value)];
     while let Some((at, value)) = open.pop() {
         for (key, value) in value.as_object().into_iter().flatten() {
-            let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+            let at = below(&at, key);
             open.push((at.clone(), value));
             found.insert(at);
         }

@@ -1,17 +1,18 @@
-//! What a text must and must not hold.
+//! Patterns that a text must, or must not, match.
 
 use crate::comments::CommentStyle;
 use crate::feedback::{CaseOutcome, WrongCase};
 use crate::grading::{Case, Pattern};
 use crate::{Solution, shell};
 
-/// Looks for patterns in all files of a solution. What was looked for is not told: whoever
-/// knows the pattern writes the pattern, and not the solution.
+/// Searches all files of a solution for patterns.
 pub(super) fn grade(
     comments: Option<CommentStyle>,
     cases: &[Case<Pattern>],
     solution: &Solution,
 ) -> Vec<CaseOutcome> {
+    // A pattern must not find its text in a comment, or in a command that never runs: that would
+    // pass without the work.
     let texts = solution.files.values().map(|text| match comments {
         Some(CommentStyle::Shell) => shell::commands(&CommentStyle::Shell.strip(text)),
         Some(style) => style.strip(text),
@@ -25,14 +26,15 @@ pub(super) fn grade(
         } = &case.check;
         match (pattern.is_match(&text), *must_match) {
             (true, true) | (false, false) => CaseOutcome::Right,
-            (false, true) => told("It is not there"),
-            (true, false) => told("It is there, and should not be"),
+            (false, true) => wrong("It is not there"),
+            (true, false) => wrong("It is there, and should not be"),
         }
     });
     found.collect()
 }
 
-fn told(plain: &'static str) -> CaseOutcome {
+fn wrong(plain: &'static str) -> CaseOutcome {
+    // Without the pattern: a learner who knows it writes the pattern, and not the solution.
     CaseOutcome::Wrong(WrongCase {
         is_of_case: true,
         ..WrongCase::error(plain, plain)

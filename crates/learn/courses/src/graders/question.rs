@@ -7,10 +7,10 @@ use crate::feedback::{CaseOutcome, WrongCase};
 use crate::grading::{Matcher, Question};
 use crate::render;
 
-/// What was answered; none: there is nothing there.
+/// An answer; none: there is no such value.
 pub(super) type Answer = Option<Value>;
 
-/// Holds an answer against what it should be.
+/// Compares an answer with what it should be.
 pub(super) fn judge(question: &Question, answer: &Answer) -> CaseOutcome {
     let answer = answer
         .as_ref()
@@ -68,9 +68,9 @@ fn size(answer: &Value) -> Option<f64> {
     }
 }
 
-/// Rules that problems break, so severe or more, in order, each once.
+/// Rules that problems of this severity or a worse one break, in order, each once.
 pub(super) fn broken(problems: &[model::Problem], min: model::Severity) -> Value {
-    // Worse is less.
+    // A worse severity is the lesser one.
     let rules = problems.iter().filter(|problem| problem.severity <= min);
     let rules: std::collections::BTreeSet<&str> = rules.map(|p| p.rule.as_str()).collect();
     json!(rules)

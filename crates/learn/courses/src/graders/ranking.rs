@@ -1,11 +1,11 @@
-//! The place of a skill among a few others when somebody searches.
+//! The rank of a skill among a few others in a search.
 //!
 //! The server's own index is made for thousands of skills, lives in a folder and is filled
 //! by a task that follows the log: hundreds of milliseconds for a grade of a few. So this
 //! asks the same question of the same words, cut and stemmed as the index does it, in a
 //! millisecond and without a file. The formula is a BM25 of its own: a skill is one text whose
 //! words weigh by their field, its length is compared with the mean of the few, and meaning
-//! counts nothing. So places are like those of the index, and need not be the same.
+//! counts nothing. So ranks are like those of the index, and need not be the same.
 
 use std::collections::BTreeMap;
 
@@ -17,21 +17,21 @@ const DESCRIPTION_WEIGHT: f64 = 2.0;
 const KEYWORDS_WEIGHT: f64 = 3.0;
 const BODY_WEIGHT: f64 = 1.0;
 
-/// The usual constants of BM25.
+/// The constants `k1` and `b` of BM25.
 const SATURATION_FACTOR: f64 = 1.2;
-const LENGTH: f64 = 0.5;
+const LENGTH_FACTOR: f64 = 0.5;
 
 /// Words of a skill with what they count.
 type Weights = BTreeMap<String, f64>;
 
-/// The place from 1 of the first skill among all for a question; 0: it is not found. Of
-/// equal ones the first skill comes last, so that being no better is not enough.
+/// The rank from 1 of the first skill among all for a question; 0: it is not found.
 pub(super) fn place(question: &str, skill: (&Skill, &str), others: &[(&Skill, &str)]) -> usize {
     let weights: Vec<Weights> = std::iter::once(&skill).chain(others).map(weights).collect();
     let asked = search::stems(question);
     let scores = scores(&asked, &weights);
     match scores.split_first() {
         Some((own, others)) if *own > 0.0 => {
+            // Behind its equals: being no better than the others is not enough.
             1 + others.iter().filter(|score| *score >= own).count()
         }
         _ => 0,
@@ -67,7 +67,7 @@ fn scores(asked: &[String], all: &[Weights]) -> Vec<f64> {
             let weight = weights.get(word).copied().unwrap_or_default();
             let with = all.iter().filter(|other| other.contains_key(word)).count() as f64;
             let idf = (1.0 + (count - with + 0.5) / (with + 0.5)).ln();
-            let long = 1.0 - LENGTH + LENGTH * length / mean;
+            let long = 1.0 - LENGTH_FACTOR + LENGTH_FACTOR * length / mean;
             idf * weight * (SATURATION_FACTOR + 1.0) / (weight + SATURATION_FACTOR * long)
         };
         asked.iter().map(of_word).sum()

@@ -1,4 +1,4 @@
-//! Skills: what the product's own reader, rules and composition make of them.
+//! Skills, judged by the server's own reader, rules and composition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use crate::feedback::{CaseOutcome, Stuck, WrongCase};
 use crate::grading::{Ask, Case, Fixtures, Question};
 use crate::{Solution, limits};
 
-/// Where the skills of an exercise are.
+/// The namespace of the skills of an exercise.
+// Any would do: nothing is published, but the composition compares ids.
 const NAMESPACE: &str = "local/global";
 
 type SkillFiles = BTreeMap<FilePath, Bytes>;
@@ -30,7 +31,7 @@ struct SkillRead {
     skill: Skill,
     slug: String,
     files: SkillFiles,
-    /// Instructions, as the product serves them.
+    /// Instructions, as the server hands them out.
     body: String,
 }
 
@@ -44,14 +45,9 @@ pub(super) fn grade(
     let files = match files(solution) {
         Ok(files) => files,
         Err(reason) => {
-            let told = WrongCase::error(
-                reason,
-                "A file of the solution has a name that is not taken",
-            );
-            return Ok(cases
-                .iter()
-                .map(|_| CaseOutcome::Wrong(told.clone()))
-                .collect());
+            let plain = "A file of the solution has a name that is not taken";
+            let wrong = WrongCase::error(reason, plain);
+            return Ok(vec![CaseOutcome::Wrong(wrong); cases.len()]);
         }
     };
     let mut others = BTreeMap::new();
@@ -65,11 +61,8 @@ pub(super) fn grade(
     }
     let (skill, problems) = read(files, None)?;
     if let Some(reason) = skill.as_ref().and_then(too_many_tools) {
-        let told = WrongCase::error(reason, "It names more tools than are looked at");
-        return Ok(cases
-            .iter()
-            .map(|_| CaseOutcome::Wrong(told.clone()))
-            .collect());
+        let wrong = WrongCase::error(reason, "It names more tools than are looked at");
+        return Ok(vec![CaseOutcome::Wrong(wrong); cases.len()]);
     }
     let found = cases.iter().map(|case| {
         if stop.is_set() {
@@ -79,7 +72,7 @@ pub(super) fn grade(
         match (&skill, ask) {
             (_, Ask::Problems(min)) => {
                 let found = judge(&case.check, &Some(broken(&problems, *min)));
-                // It may be what was asked for that nobody can read it.
+                // An exercise may ask for a skill that cannot be read.
                 let is_unread = skill.is_none() && found != CaseOutcome::Right;
                 Ok(if is_unread {
                     CaseOutcome::Wrong(unread(&problems))
@@ -109,8 +102,7 @@ fn files(solution: &Solution) -> Result<SkillFiles, String> {
     files.collect()
 }
 
-/// What the reader makes of a skill. That it names an entry which is not there, and so is not
-/// as it says itself, costs the learner nothing.
+/// Reads a skill.
 fn read(
     files: SkillFiles,
     folder: Option<&str>,
@@ -124,6 +116,7 @@ fn read(
     let Some(skill) = reading.skill else {
         return Ok((None, reading.problems));
     };
+    // A skill without its own entry has no text to judge, and this costs the learner nothing.
     let entry = files.get(&skill.entry);
     let entry = entry.ok_or_else(|| Stuck(format!("The skill has no `{}`", skill.entry)))?;
     let body = skill_md::body(&String::from_utf8_lossy(entry)).to_owned();
@@ -136,7 +129,7 @@ fn read(
     Ok((Some(read), reading.problems))
 }
 
-/// Why it is not looked at, where it names tools that nobody would read.
+/// The refusal of a skill with more, or longer, tools than are compared.
 fn too_many_tools(read: &SkillRead) -> Option<String> {
     let Skill {
         allowed_tools,
@@ -182,7 +175,7 @@ fn answer(
 ) -> Result<Answer, Stuck> {
     Ok(match ask {
         Ask::Pointer(pointer) => json_of(skill)?.pointer(pointer).cloned(),
-        // Asked before, since it needs no skill.
+        // Answered by `grade`, since it needs no skill.
         Ask::Problems(_) => None,
         Ask::Lines => Some(json!(skill.body.trim().lines().count())),
         Ask::FoundFor(question) => {
@@ -211,7 +204,7 @@ fn answer(
     })
 }
 
-/// A skill as the product reads it, with what it would serve beside.
+/// A skill as JSON, with the values that the server would hand out with it.
 fn json_of(read: &SkillRead) -> Result<Value, Stuck> {
     let mut value = serde_json::to_value(&read.skill)
         .map_err(|error| Stuck(format!("The skill cannot be written as JSON: {error}")))?;
@@ -246,21 +239,18 @@ fn headings(body: &str) -> Vec<&str> {
 }
 
 fn member(read: &SkillRead) -> Result<Member, Stuck> {
-    let stuck = |error: String| Stuck(format!("The skill cannot be composed: {error}"));
-    let id: SkillId = format!("{NAMESPACE}/{}", read.slug)
-        .parse()
-        .map_err(|error: model::SkillIdError| stuck(error.to_string()))?;
+    let id = format!("{NAMESPACE}/{}", read.slug).parse::<SkillId>();
+    let id = id.map_err(|error| Stuck(format!("The skill cannot be composed: {error}")))?;
     let stated = read.skill.version.as_deref().unwrap_or_default();
     let semantic = stated_version(stated).ok().flatten();
-    let digests: Vec<_> = read
-        .files
-        .iter()
-        .map(|(path, content)| (path, Digest::of(content)))
-        .collect();
+    let files = read.files.iter();
+    let digests = files.map(|(path, content)| (path, Digest::of(content)));
     Ok(Member {
         name: id.slug().into(),
         id,
         version: Arc::new(Version {
+            // Fixed values where a published version has its own: the same solution must always
+            // get the same.
             number: VersionNumber::FIRST,
             semantic: semantic.unwrap_or(semver::Version::new(1, 0, 0)),
             digest: bundle_digest(digests),
@@ -317,7 +307,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::grading::Matcher;
+    use crate::grading::{CaseInfo, Matcher};
 
     fn graded(front: &str, stop: &Stop) -> Result<Vec<CaseOutcome>, Stuck> {
         let text = format!("---\nname: a\ndescription: Helps\n{front}\n---\nText\n");
@@ -327,13 +317,15 @@ mod tests {
             policy: ToolPolicy::Union,
         };
         let case = Case {
-            description: String::new(),
-            hidden: false,
-            weight: 1.0,
-            look_at: None,
-            input: None,
-            expected: None,
-            line: 1,
+            info: CaseInfo {
+                description: String::new(),
+                hidden: false,
+                weight: 1.0,
+                look_at: None,
+                input: None,
+                expected: None,
+                line: 1,
+            },
             check: Question {
                 ask,
                 at: "/valid".to_owned(),

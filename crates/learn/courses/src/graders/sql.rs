@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sandbox::{Outcome, Program, SqlCase};
 
-use super::{Graders, text, without_result};
+use super::{Graders, not_computed, text, without_result};
 use crate::compare::same_rows;
 use crate::feedback::{CaseOutcome, Stuck, WrongCase};
 use crate::grading::{Case, Database, Expected, Table, Validation};
@@ -27,8 +27,8 @@ impl Graders {
             return Err(Stuck("The exercise is graded in another way".to_owned()));
         };
         let reference = || self.tables(&grading.reference, *may_write, cases);
-        // Computed once, in a sandbox that has no learner's code: the solution never meets
-        // what it is held against.
+        // Computed once, in a process without a learner's code: a solution never runs with what
+        // it is compared with.
         let expected = grading.expected.get_or_try_init(reference).await?;
         let Expected::Tables(tables) = &**expected else {
             return Err(Stuck("The exercise is graded in another way".to_owned()));
@@ -75,10 +75,7 @@ impl Graders {
             .zip(outcomes)
             .map(|(case, outcome)| match outcome {
                 Outcome::Rows { columns, rows } => Ok(Table { columns, rows }),
-                _ => Err(Stuck(format!(
-                    "What \"{}\" expects cannot be computed; the exercise's author must fix it",
-                    case.description
-                ))),
+                _ => Err(not_computed(&case.info)),
             });
         let tables: Result<Vec<Table>, Stuck> = tables.collect();
         Ok(Arc::new(Expected::Tables(tables?)))
@@ -88,6 +85,7 @@ impl Graders {
 fn judge(expected: &Table, actual: &Table, ordered: bool, column_names: bool) -> CaseOutcome {
     let named = |table: &Table| -> Vec<String> {
         let names = table.columns.iter();
+        // As SQL itself: `Name` and `name` are one column.
         names.map(|name| name.to_lowercase()).collect()
     };
     let widths = expected.columns.len() == actual.columns.len();

@@ -1,4 +1,4 @@
-//! Any other language: a worker runs the solution and says what came out.
+//! Any other language: a worker runs the solution and returns the results.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const WORKER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs solutions in languages that the server does not know itself.
 pub trait Worker: Send + Sync + fmt::Debug {
-    /// Has a method of a skill run a solution. The request has `language`, `files` (text by
+    /// Lets a method of a skill run a solution. The request has `language`, `files` (text by
     /// path) and `inputs`, one for each case; the answer has `cases`, and each of these a
     /// `value` or an `error`. What is expected is not in the request: values are compared
     /// here.
@@ -53,7 +53,8 @@ impl Graders {
         let answer = match tokio::time::timeout(WORKER_TIMEOUT, work).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => {
-                // Its words may repeat what it was given, and a log is no place for that.
+                // Without its message, which may repeat what it was given: a solution, and inputs
+                // of hidden cases.
                 tracing::warn!(skill = grader.skill, "a worker could not grade");
                 return Err(missing());
             }

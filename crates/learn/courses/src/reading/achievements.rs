@@ -1,4 +1,4 @@
-//! What can be earned in a path.
+//! Reads the achievements of a path.
 
 use super::check_id;
 use super::keys::Keys;
@@ -8,12 +8,13 @@ pub(super) fn read(path: &Keys<'_>) -> Vec<Achievement> {
     let mut achievements: Vec<Achievement> = Vec::new();
     for keys in path.list("achievements", "achievement", limits::MAX_LIST_ITEMS) {
         let achievement = Achievement {
-            id: keys.required_text("id", super::MAX_ID),
+            id: keys.required_text("id", super::MAX_ID_CHARS),
             name: keys.required_text("name", limits::MAX_NAME_CHARS),
             description: keys.required_text("description", limits::MAX_SENTENCE_CHARS),
-            icon: keys.required_text("icon", super::MAX_ID),
+            icon: keys.required_text("icon", super::MAX_ID_CHARS),
             when: condition(&keys),
         };
+        // That it is empty was reported by its key.
         if let Err(reason) = check_id(&achievement.id)
             && !achievement.id.is_empty()
         {
@@ -45,9 +46,9 @@ fn condition(achievement: &Keys<'_>) -> Condition {
         u32::try_from(number).ok()
     };
     let when = Condition {
-        exercise_completed: keys.text("exercise_completed", super::MAX_ID),
-        path_completed: keys.text("path_completed", super::MAX_ID),
-        concept_learned: keys.text("concept_learned", super::MAX_ID),
+        exercise_completed: keys.text("exercise_completed", super::MAX_ID_CHARS),
+        path_completed: keys.text("path_completed", super::MAX_ID_CHARS),
+        concept_learned: keys.text("concept_learned", super::MAX_ID_CHARS),
         exercises_completed: count("exercises_completed"),
         first_tries: count("first_tries"),
         without_hints: count("without_hints"),

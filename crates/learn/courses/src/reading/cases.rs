@@ -1,14 +1,14 @@
-//! Cases: what all of them have, and what each language asks of a solution.
+//! Reads cases: the keys that all of them have, and those of each language.
 
 use super::files::Files;
 use super::keys::Keys;
 use super::pattern;
 use crate::grading::{
-    Case, Comparison, Database, Expectation, ExpectedResult, Output, Pattern, Subject,
+    Case, CaseInfo, Comparison, Database, Expectation, ExpectedResult, Output, Pattern, Subject,
 };
 use crate::{ShownCase, limits};
 
-/// A case of one language, and what a learner sees of it where it is not hidden.
+/// A case of one language, and its texts for learners where it is not hidden.
 pub(super) struct ReadCase<T> {
     pub(super) check: T,
     pub(super) input: Option<String>,
@@ -31,21 +31,23 @@ pub(super) fn all<T>(
     let cases = list.iter().map(|keys| {
         let description = keys.required_text("description", limits::MAX_SENTENCE_CHARS);
         let hidden = keys.flag("hidden").unwrap_or(false);
-        let weight = keys.whole("weight", 1, limits::WEIGHT).unwrap_or(1);
+        let weight = keys.whole("weight", 1, limits::MAX_WEIGHT).unwrap_or(1);
         let look_at = keys.text("look_at", limits::MAX_SENTENCE_CHARS);
-        // What was refused before all of it was read knows not every key.
+        // After a refusal not every key was asked for, so `end` would report keys that are right.
         let read = read(keys)?;
         keys.end();
         #[expect(clippy::cast_precision_loss, reason = "at most 100")]
         let weight = weight as f64;
         Some(Case {
-            description,
-            hidden,
-            weight,
-            look_at,
-            input: read.input,
-            expected: read.expected,
-            line: keys.line(),
+            info: CaseInfo {
+                description,
+                hidden,
+                weight,
+                look_at,
+                input: read.input,
+                expected: read.expected,
+                line: keys.line(),
+            },
             check: read.check,
         })
     });
@@ -53,7 +55,7 @@ pub(super) fn all<T>(
 }
 
 /// Cases that may be seen.
-pub(super) fn shown<T>(cases: &[Case<T>]) -> Vec<ShownCase> {
+pub(super) fn shown(cases: &[&CaseInfo]) -> Vec<ShownCase> {
     let shown = cases.iter().filter(|case| !case.hidden);
     shown
         .map(|case| ShownCase {
@@ -64,7 +66,7 @@ pub(super) fn shown<T>(cases: &[Case<T>]) -> Vec<ShownCase> {
         .collect()
 }
 
-/// What is shown of a case that does not show itself.
+/// The texts for learners of a case whose own keys say nothing to them.
 fn words(keys: &Keys<'_>) -> (Option<String>, Option<String>) {
     (
         keys.text("input", limits::MAX_PARAGRAPH_CHARS),
@@ -78,12 +80,9 @@ pub(super) fn expectation(keys: &Keys<'_>) -> Option<ReadCase<Expectation>> {
     let thrown = thrown(keys);
     let (result, shown) = match (expected, thrown) {
         (Some(expected), None) => (ExpectedResult::Value(expected.clone()), expected),
-        (None, Some(result)) => {
-            let shown = match &result {
-                ExpectedResult::Thrown { name, .. } => format!("throws {name}"),
-                ExpectedResult::Value(value) => value.clone(),
-            };
-            (result, shown)
+        (None, Some((name, message))) => {
+            let shown = format!("throws {name}");
+            (ExpectedResult::Thrown { name, message }, shown)
         }
         (None, None) => {
             if !keys.has("throws") && keys.any("expected").is_none() {
@@ -114,18 +113,16 @@ pub(super) fn expectation(keys: &Keys<'_>) -> Option<ReadCase<Expectation>> {
     })
 }
 
-fn thrown(keys: &Keys<'_>) -> Option<ExpectedResult> {
+/// The name of the error that a case expects, and a pattern of its message.
+fn thrown(keys: &Keys<'_>) -> Option<(String, Option<regex::Regex>)> {
     if keys.value("throws")?.is_string() {
-        return Some(ExpectedResult::Thrown {
-            name: keys.required_text("throws", limits::MAX_NAME_CHARS),
-            message: None,
-        });
+        return Some((keys.required_text("throws", limits::MAX_NAME_CHARS), None));
     }
     let thrown = keys.keys("throws", "case-throws")?;
     let name = thrown.required_text("name", limits::MAX_NAME_CHARS);
     let message = regex(&thrown, "message");
     thrown.end();
-    Some(ExpectedResult::Thrown { name, message })
+    Some((name, message))
 }
 
 /// A pattern of a key, if there is one that can be built.
@@ -185,6 +182,7 @@ pub(super) fn database(
     }
     let data = file(keys, "data", files);
     let query = keys.text("query", limits::MAX_PARAGRAPH_CHARS);
+    // A solution that writes returns no rows itself.
     if may_write && query.is_none() {
         let message = "There is no `query`, by which is seen what the solution wrote";
         keys.wrong("query", "missing", message);

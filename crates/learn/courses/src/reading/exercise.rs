@@ -1,4 +1,4 @@
-//! `EXERCISE.md` and what is beside it.
+//! Reads an `EXERCISE.md` and the files next to it.
 
 use model::{Problem, shown};
 use tokio::sync::OnceCell;
@@ -39,6 +39,7 @@ pub(super) fn read(
     let source = Source::new(file, document?);
     let exercise = exercise(path_id, folder, files, &source);
     path::check_body(&source, "exercise-instructions");
+    // After a refusal not every file was asked for, so they would be reported for nothing.
     if !source.is_refused() {
         problems.extend(files.unused());
     }
@@ -127,6 +128,7 @@ fn related_docs(keys: &Keys<'_>) -> Vec<String> {
         limits::MAX_LIST_ITEMS,
         limits::MAX_SENTENCE_CHARS,
     );
+    // Neither another scheme, such as `javascript:`, nor a path that leaves the documentation.
     for address in &docs {
         let is_page = address.starts_with("docs/") && !address.contains("..");
         let is_plain = !address.contains(|c: char| c.is_whitespace() || c.is_control());
@@ -147,7 +149,8 @@ fn hints(keys: &Keys<'_>) -> Hints {
         .whole("free_hints", 0, limits::MAX_HINTS as u64)
         .unwrap_or(0);
     let free = usize::try_from(free).unwrap_or(0).min(all.len());
-    // What is no list was told.
+    // Hints that could not be read were reported, so they still count here: one mistake, one
+    // problem.
     let given = match keys.value("hints") {
         Some(value) => value.as_array().map_or(limits::MAX_HINTS, Vec::len),
         None => 0,
@@ -182,7 +185,7 @@ fn advice(keys: &Keys<'_>) -> Vec<Advice> {
             "on",
             &[("pass", Some(true)), ("fail", Some(false)), ("any", None)],
         );
-        let said = keys.required_text("text", limits::MAX_SENTENCE_CHARS);
+        let remark = keys.required_text("text", limits::MAX_SENTENCE_CHARS);
         keys.end();
         let pattern = pattern(&text);
         if let Err(reason) = &pattern {
@@ -194,13 +197,13 @@ fn advice(keys: &Keys<'_>) -> Vec<Advice> {
             pattern: pattern.ok()?,
             kind: kind?,
             on_pass: on_pass.flatten(),
-            text: said,
+            text: remark,
         })
     });
     advice.flatten().collect()
 }
 
-/// What an exercise is graded by, once it is read.
+/// The `validation` of an exercise, with the files that go with it.
 pub(super) struct ReadValidation {
     pub(super) kind: ValidationKind,
     pub(super) language: String,

@@ -17,6 +17,7 @@ pub(super) const ENDINGS: &[&str] = &["js", "sql", "md", "yaml", "json", "txt", 
 pub(super) struct Files {
     folder: String,
     contents: BTreeMap<FilePath, Bytes>,
+    // Marked by every read, so that what nothing reads can be reported: mostly a misspelled name.
     used: RefCell<BTreeSet<FilePath>>,
 }
 
@@ -29,8 +30,14 @@ pub(super) struct Given {
     pub(super) ending: Option<&'static str>,
 }
 
+/// The message for a file that is too large.
+pub(super) fn too_large(content: &Bytes) -> Option<String> {
+    let (bytes, max) = (content.len(), limits::MAX_FILE_BYTES);
+    (bytes > max).then(|| format!("The file has {bytes} bytes; at most {max} are taken"))
+}
+
 impl Files {
-    /// Those below a folder. Sizes and names are looked at.
+    /// The files below a folder. Sizes and names are checked.
     pub(super) fn of(folder: &str, files: &[(&str, &Bytes)], problems: &mut Vec<Problem>) -> Self {
         let mut checked = BTreeMap::new();
         if files.len() > limits::MAX_FILES {
@@ -48,12 +55,7 @@ impl Files {
         }
         for (path, content) in files.iter().take(limits::MAX_FILES) {
             let file = format!("{folder}/{path}");
-            if content.len() > limits::FILE_BYTES {
-                let message = format!(
-                    "The file has {} bytes; at most {} are taken",
-                    content.len(),
-                    limits::FILE_BYTES
-                );
+            if let Some(message) = too_large(content) {
                 problems.push(Problem::error("exercise-file-too-large", &file, 0, message));
                 continue;
             }
@@ -85,7 +87,7 @@ impl Files {
         Some(content)
     }
 
-    /// The text of a file; or why there is none.
+    /// The text of a file; or the end of a rule's name, and why there is none.
     pub(super) fn text(&self, path: &str) -> Result<String, (&'static str, String)> {
         let missing = || {
             (
@@ -179,7 +181,7 @@ impl Files {
 }
 
 impl Given {
-    /// It as a solution; a single text has this name.
+    /// Turns it into a solution; a single text gets this name.
     pub(super) fn solution(self, name: &str) -> Solution {
         let mut files = self.files;
         if self.ending.is_some() {

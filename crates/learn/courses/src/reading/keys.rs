@@ -1,5 +1,5 @@
-//! Front matter, key by key: what is missing, wrong, too large or unknown is a problem with
-//! a rule and a line.
+//! Reads front matter key by key: what is missing, wrong, too large or unknown is a problem
+//! with a rule and a line.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,9 @@ use model::{Problem, Severity, shown};
 use serde_json::{Map, Value};
 use skill_md::Document;
 
-/// A file whose front matter is read, and what is wrong with it.
+use crate::grading::below;
+
+/// A file whose front matter is read, and its problems.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) file: String,
@@ -24,7 +26,7 @@ impl Source {
         }
     }
 
-    /// The outermost keys; they are called `what` in the names of rules.
+    /// The outermost keys; `what` is their name in rules.
     pub(super) fn keys(&self, what: &'static str) -> Keys<'_> {
         Keys::new(self, what, String::new(), &self.document.front_matter)
     }
@@ -55,6 +57,7 @@ pub(super) struct Keys<'s> {
     what: &'static str,
     at: String,
     map: &'s Map<String, Value>,
+    // Every key that was asked for: `end` reports the others.
     known: RefCell<Vec<&'static str>>,
 }
 
@@ -79,14 +82,14 @@ impl<'s> Keys<'s> {
         self.source.document.line(&self.at)
     }
 
-    /// Says what is wrong with the value of a key: the rule is `case-weight-invalid`.
+    /// Reports the value of a key, by a rule such as `case-weight-invalid`.
     pub(super) fn wrong(&self, key: &str, how: &str, message: impl Into<String>) {
         let rule = format!("{}-{}-{how}", self.what, key.replace('_', "-"));
         let pointer = format!("{}/{key}", self.at);
         self.source.error(&rule, &pointer, message);
     }
 
-    /// Says what is wrong with the map itself.
+    /// Reports the map itself.
     pub(super) fn wrong_here(&self, how: &str, message: impl Into<String>) {
         let rule = format!("{}-{how}", self.what);
         self.source.error(&rule, &self.at, message);
@@ -95,6 +98,7 @@ impl<'s> Keys<'s> {
     /// The value of a key, if there is one.
     pub(super) fn value(&self, key: &'static str) -> Option<&'s Value> {
         self.known.borrow_mut().push(key);
+        // YAML reads a key without a value as null.
         self.map.get(key).filter(|value| !value.is_null())
     }
 
@@ -104,6 +108,7 @@ impl<'s> Keys<'s> {
 
     fn required<T: Default>(&self, key: &'static str, value: Option<T>) -> T {
         value.unwrap_or_else(|| {
+            // A value that is there and wrong was reported already.
             if !self.has(key) {
                 self.wrong(key, "missing", format!("There is no `{key}`"));
             }
@@ -111,7 +116,7 @@ impl<'s> Keys<'s> {
         })
     }
 
-    /// A text, or what YAML took for something else that a line of text can be.
+    /// A text, or what YAML reads as a number or a flag.
     pub(super) fn text(&self, key: &'static str, max: usize) -> Option<String> {
         let text = match self.value(key)? {
             Value::String(text) => text.trim_end_matches('\n').to_owned(),
@@ -139,6 +144,7 @@ impl<'s> Keys<'s> {
             self.wrong(key, "too-long", message);
             return None;
         }
+        // Texts reach terminals and logs, where an escape sequence could forge what is shown.
         if text.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
             let message = format!("`{key}` has a control character");
             self.wrong(key, "invalid", message);
@@ -223,7 +229,7 @@ impl<'s> Keys<'s> {
         found.map(|(_, value)| *value)
     }
 
-    /// The same; the first one where nothing right was given.
+    /// One of some words, which must be there.
     pub(super) fn required_choice<T: Copy>(
         &self,
         key: &'static str,
@@ -236,28 +242,33 @@ impl<'s> Keys<'s> {
         choice
     }
 
-    /// A list of texts.
-    pub(super) fn texts(&self, key: &'static str, max: usize, max_chars: usize) -> Vec<String> {
+    /// The entries of a list, each read by `read`; `of` says what they must be.
+    fn entries<T>(
+        &self,
+        key: &'static str,
+        max: usize,
+        of: &str,
+        read: impl Fn(&'s Value) -> Option<T>,
+    ) -> Vec<T> {
         let Some(value) = self.value(key) else {
             return Vec::new();
         };
-        let texts: Option<Vec<String>> = value.as_array().and_then(|list| {
-            let texts = list.iter().map(|value| value.as_str().map(str::to_owned));
-            texts.collect()
-        });
-        let Some(texts) = texts else {
-            self.wrong(key, "invalid", format!("`{key}` must be a list of texts"));
-            return Vec::new();
-        };
-        if texts.len() > max {
-            let message = format!(
-                "`{key}` has {} entries; at most {max} are taken",
-                texts.len()
-            );
-            self.wrong(key, "too-many", message);
-            return Vec::new();
+        let list = value.as_array();
+        match list.and_then(|list| list.iter().map(read).collect::<Option<Vec<T>>>()) {
+            None => self.wrong(key, "invalid", format!("`{key}` must be a list of {of}")),
+            Some(entries) if entries.len() > max => {
+                let count = entries.len();
+                let message = format!("`{key}` has {count} entries; at most {max} are taken");
+                self.wrong(key, "too-many", message);
+            }
+            Some(entries) => return entries,
         }
-        let texts = texts.into_iter();
+        Vec::new()
+    }
+
+    /// A list of texts.
+    pub(super) fn texts(&self, key: &'static str, max: usize, max_chars: usize) -> Vec<String> {
+        let texts = self.entries(key, max, "texts", Value::as_str).into_iter();
         texts
             .filter_map(|text| {
                 if text.trim().is_empty() {
@@ -270,7 +281,7 @@ impl<'s> Keys<'s> {
 
     /// A list of ids, none twice.
     pub(super) fn ids(&self, key: &'static str, max: usize) -> Vec<String> {
-        let ids = self.texts(key, max, super::MAX_ID);
+        let ids = self.texts(key, max, super::MAX_ID_CHARS);
         let mut seen = std::collections::BTreeSet::new();
         for id in &ids {
             if let Err(reason) = super::check_id(id) {
@@ -296,40 +307,23 @@ impl<'s> Keys<'s> {
 
     /// A list of maps.
     pub(super) fn list(&self, key: &'static str, what: &'static str, max: usize) -> Vec<Keys<'s>> {
-        let Some(value) = self.value(key) else {
-            return Vec::new();
-        };
-        let maps: Option<Vec<_>> = value
-            .as_array()
-            .and_then(|list| list.iter().map(Value::as_object).collect());
-        let Some(maps) = maps else {
-            let message = format!("`{key}` must be a list of which each entry has `key: value`");
-            self.wrong(key, "invalid", message);
-            return Vec::new();
-        };
-        if maps.len() > max {
-            let message = format!(
-                "`{key}` has {} entries; at most {max} are taken",
-                maps.len()
-            );
-            self.wrong(key, "too-many", message);
-            return Vec::new();
-        }
-        let maps = maps.into_iter().enumerate();
-        maps.map(|(index, map)| {
-            let at = format!("{}/{key}/{index}", self.at);
-            Keys::new(self.source, what, at, map)
-        })
-        .collect()
+        let of = "which each entry has `key: value`";
+        let maps = self.entries(key, max, of, Value::as_object).into_iter();
+        maps.enumerate()
+            .map(|(index, map)| {
+                let at = format!("{}/{key}/{index}", self.at);
+                Keys::new(self.source, what, at, map)
+            })
+            .collect()
     }
 
-    /// Everything was asked for: whatever else is there is not known.
+    /// Reports the keys that nothing asked for.
     pub(super) fn end(&self) {
         let known = self.known.borrow();
         for key in self.map.keys() {
             if !known.iter().any(|known| known == key) {
                 let rule = format!("{}-unknown-key", self.what);
-                let pointer = format!("{}/{}", self.at, key.replace('~', "~0").replace('/', "~1"));
+                let pointer = below(&self.at, key);
                 let mut can: Vec<&str> = known.clone();
                 can.sort_unstable();
                 can.dedup();

@@ -1,4 +1,4 @@
-//! `PATH.md`, and the folders of exercises beside it.
+//! Reads `PATH.md` and the folders of exercises next to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::{Problem, Severity, shown};
 
-use super::files::Files;
+use super::files::{Files, too_large};
 use super::keys::{Keys, Source};
 use super::{achievements, check_id, exercise};
 use crate::{Difficulty, LearningPath, limits};
@@ -14,7 +14,7 @@ use crate::{Difficulty, LearningPath, limits};
 const PATH_MD: &str = "PATH.md";
 const EXERCISE_MD: &str = "EXERCISE.md";
 const EXERCISES: &str = "exercises/";
-/// Problems that are told of a path.
+/// Problems of a path that are reported.
 const MAX_PROBLEMS: usize = 500;
 
 /// Reads a path from the name of its folder and the files in it. There is none where a
@@ -26,6 +26,7 @@ pub fn read(folder: &str, files: &BTreeMap<String, Bytes>) -> (Option<LearningPa
     problems.sort_by(|a, b| {
         (a.severity, &a.file, a.line, &a.rule).cmp(&(b.severity, &b.file, b.line, &b.rule))
     });
+    // Errors are sorted to the front, so a path with one is refused even where the list is cut.
     problems.truncate(MAX_PROBLEMS);
     let is_refused = problems.iter().any(|p| p.severity == Severity::Error);
     (path.filter(|_| !is_refused), problems)
@@ -47,12 +48,7 @@ fn read_path(
         problems.push(Problem::error("path-md-missing", "", 0, message));
         return None;
     };
-    if content.len() > limits::FILE_BYTES {
-        let message = format!(
-            "The file has {} bytes; at most {} are taken",
-            content.len(),
-            limits::FILE_BYTES
-        );
+    if let Some(message) = too_large(content) {
         problems.push(Problem::error("path-md-too-large", PATH_MD, 0, message));
         return None;
     }
@@ -81,7 +77,7 @@ fn read_path(
     Some(path)
 }
 
-/// What stands below the front matter must say something, and not too much.
+/// Checks that there is a text below the front matter, and not too much of it.
 pub(super) fn check_body(source: &Source, rule: &str) {
     let chars = source.document.body.chars().count();
     if chars == 0 {
@@ -101,7 +97,7 @@ fn header(folder: &str, keys: &Keys<'_>) -> LearningPath {
         id: folder.to_owned(),
         name: keys.required_text("name", limits::MAX_NAME_CHARS),
         description: keys.required_text("description", limits::MAX_SENTENCE_CHARS),
-        category: keys.required_text("category", super::MAX_ID),
+        category: keys.required_text("category", super::MAX_ID_CHARS),
         difficulty: keys
             .required_choice(
                 "difficulty",
@@ -177,6 +173,7 @@ fn folders<'f>(files: &'f BTreeMap<String, Bytes>, problems: &mut Vec<Problem>) 
             limits::MAX_EXERCISES
         );
         problems.push(Problem::error("path-exercises-too-many", "", 0, message));
+        // None is read, as reading them all would have no bound.
         return Vec::new();
     }
     let mut numbered: Vec<(u32, Folder<'f>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What is asked of a skill, or of a config.
+//! Reads questions to a skill, or to a config.
 
 use composition::ToolPolicy;
 use model::Severity;
@@ -9,7 +9,7 @@ use super::keys::Keys;
 use crate::grading::{Ask, Fixtures, Matcher, Question};
 use crate::{limits, render};
 
-/// Of which kind the document is that is asked about.
+/// The kind of document that a question is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum About {
     Skill,
@@ -46,6 +46,7 @@ fn check_pointer(keys: &Keys<'_>, key: &str, pointer: &str) {
     }
 }
 
+// The first two can be asked of a config, too.
 const ASKS: &[&str] = &[
     "pointer",
     "problems",
@@ -116,6 +117,7 @@ fn read_ask(keys: &Keys<'_>, about: About, fixtures: &Fixtures) -> Option<Ask> {
             None
         }
     };
+    // After a refusal not every key was asked for.
     if ask.is_some() {
         keys.end();
     }

@@ -1,4 +1,4 @@
-//! `validation`: by what an exercise is graded.
+//! Reads the `validation` of an exercise: how it is graded.
 
 use std::sync::Arc;
 
@@ -11,10 +11,12 @@ use super::keys::Keys;
 use super::skills::{self, About};
 use crate::comments::CommentStyle;
 use crate::compare::Comparator;
-use crate::grading::{Case, Fixtures, Grader, Output, OutputSource, Part, Validation};
+use crate::grading::{
+    Case, CaseInfo, Fixtures, Grader, Output, OutputSource, Part, Validation, below,
+};
 use crate::{ShownCase, Solution, ValidationKind, limits};
 
-/// What a kind of validation comes to.
+/// A validation, while it is read.
 struct Draft {
     validation: Validation,
     shown_cases: Vec<ShownCase>,
@@ -22,14 +24,14 @@ struct Draft {
     shape: Shape,
 }
 
-/// What a solution is.
+/// The form of a solution.
 #[derive(Debug, Clone, Copy)]
 enum Shape {
     /// One text with this ending.
     One(&'static str),
     /// One text with any ending.
     OneOfAny,
-    /// One text that is called so, or a folder.
+    /// One text with this name and ending, or a folder.
     Named(&'static str, &'static str),
     /// One text, or a folder.
     Any,
@@ -58,7 +60,7 @@ pub(super) fn read(exercise: &Keys<'_>, files: &Files) -> Option<ReadValidation>
         ValidationKind::Pattern => Some(pattern(&keys)),
         ValidationKind::Manual => Some(manual(&keys)),
     };
-    // What was refused before all of it was read knows not every key.
+    // After a refusal not every key was asked for, so `end` would report keys that are right.
     if draft.is_some() {
         keys.end();
     }
@@ -148,16 +150,14 @@ fn check_shape(exercise: &Keys<'_>, shape: Shape, name: &str, given: &Given) {
     }
 }
 
-fn draft<T>(
-    cases: Vec<Case<T>>,
-    shape: Shape,
-    validation: impl FnOnce(Vec<Case<T>>) -> Validation,
-) -> Draft {
-    Draft {
-        shown_cases: cases::shown(&cases),
-        validation: validation(cases),
-        expected_output: None,
-        shape,
+impl Draft {
+    fn new(shape: Shape, validation: Validation) -> Self {
+        Self {
+            shown_cases: cases::shown(&validation.cases()),
+            validation,
+            expected_output: None,
+            shape,
+        }
     }
 }
 
@@ -170,30 +170,25 @@ fn test(keys: &Keys<'_>, files: &Files) -> Option<Draft> {
         "javascript" => {
             let setup = cases::file(keys, "setup", files).unwrap_or_default();
             let cases = cases::all(keys, cases::expectation);
-            draft(cases, Shape::One("js"), |cases| Validation::Expressions {
-                setup,
-                cases,
-            })
+            Draft::new(Shape::One("js"), Validation::Expressions { setup, cases })
         }
         "javascript-tests" => {
             let setup = cases::file(keys, "setup", files).unwrap_or_default();
             let cases = cases::all(keys, |case| cases::subject(case, files));
-            draft(cases, Shape::One("js"), |cases| Validation::Tests {
-                setup,
-                cases,
-            })
+            Draft::new(Shape::One("js"), Validation::Tests { setup, cases })
         }
         "sql" => {
             let ordered = keys.flag("ordered").unwrap_or(false);
             let column_names = keys.flag("column_names").unwrap_or(false);
             let may_write = keys.flag("may_write").unwrap_or(false);
             let cases = cases::all(keys, |case| cases::database(case, files, may_write));
-            draft(cases, Shape::One("sql"), |cases| Validation::Sql {
+            let validation = Validation::Sql {
                 ordered,
                 column_names,
                 may_write,
                 cases,
-            })
+            };
+            Draft::new(Shape::One("sql"), validation)
         }
         "skill" => {
             let folder = keys.text("fixtures", 200);
@@ -208,14 +203,12 @@ fn test(keys: &Keys<'_>, files: &Files) -> Option<Draft> {
             let fixtures = Arc::new(fixtures.unwrap_or_default());
             let cases = cases::all(keys, |case| skills::question(case, About::Skill, &fixtures));
             let shape = Shape::Named("SKILL.md", "md");
-            draft(cases, shape, |cases| Validation::Skill { fixtures, cases })
+            Draft::new(shape, Validation::Skill { fixtures, cases })
         }
         "config" => {
             let none = Fixtures::new();
             let cases = cases::all(keys, |case| skills::question(case, About::Config, &none));
-            draft(cases, Shape::One("yaml"), |cases| Validation::Config {
-                cases,
-            })
+            Draft::new(Shape::One("yaml"), Validation::Config { cases })
         }
         "" => return None,
         other => {
@@ -236,11 +229,12 @@ fn worker(keys: &Keys<'_>, language: String) -> Option<Draft> {
     let method = grader.required_text("method", limits::MAX_NAME_CHARS);
     grader.end();
     let cases = cases::all(keys, cases::comparison);
-    Some(draft(cases, Shape::Any, |cases| Validation::Worker {
+    let validation = Validation::Worker {
         language,
         grader: Grader { skill, method },
         cases,
-    }))
+    };
+    Some(Draft::new(Shape::Any, validation))
 }
 
 fn comparator(keys: &Keys<'_>) -> Comparator {
@@ -265,13 +259,13 @@ fn comparator(keys: &Keys<'_>) -> Comparator {
         .unwrap_or(Comparator::Trimmed)
 }
 
-/// What is asked one by one of an object of JSON, so that most of it right is more than
-/// nothing: each value, in objects each of theirs, and that there is nothing else.
+/// The parts of an object of JSON that are compared one by one: each value, in objects each of
+/// theirs, and that there is nothing else.
 fn parts(comparator: Comparator, expected: &str) -> Vec<(String, Part)> {
     fn values(object: &Map<String, Value>, name: &str, at: &str, parts: &mut Vec<(String, Part)>) {
         for (key, value) in object {
             let name = format!("{name}{key}");
-            let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+            let at = below(at, key);
             match value {
                 Value::Object(inner) if !inner.is_empty() => {
                     values(inner, &format!("{name}."), &at, parts);
@@ -287,6 +281,8 @@ fn parts(comparator: Comparator, expected: &str) -> Vec<(String, Part)> {
         values(&object, "", "", &mut parts);
         parts.push(("Nothing else is in it".to_owned(), Part::Keys));
     }
+    // An output of which most is right scores more than nothing. Below three the parts would be no
+    // finer than the whole: one value, and that there is nothing else.
     if (3..=limits::MAX_CASES).contains(&parts.len()) {
         parts
     } else {
@@ -310,13 +306,15 @@ fn output(keys: &Keys<'_>) -> Option<Draft> {
     let cases = match (single, keys.has("cases")) {
         (Some(expected), false) => {
             let case = |description: String, part| Case {
-                description,
-                hidden: !show.unwrap_or(true),
-                weight: 1.0,
-                look_at: None,
-                input: None,
-                expected: Some(expected.clone()),
-                line: keys.line(),
+                info: CaseInfo {
+                    description,
+                    hidden: !show.unwrap_or(true),
+                    weight: 1.0,
+                    look_at: None,
+                    input: None,
+                    expected: Some(expected.clone()),
+                    line: keys.line(),
+                },
                 check: Output {
                     input: String::new(),
                     expected: expected.clone(),
@@ -348,23 +346,27 @@ fn output(keys: &Keys<'_>) -> Option<Draft> {
                 keys.wrong("show_expected", "ambiguous", message);
             }
             let cases = cases::all(keys, cases::output);
-            if source == Some(OutputSource::Text) && cases.iter().any(|case| case.input.is_some()) {
+            if source == Some(OutputSource::Text)
+                && cases.iter().any(|case| case.info.input.is_some())
+            {
                 let message = "A text takes no `input`: it is the output itself";
                 keys.wrong("cases", "input", message);
             }
             cases
         }
     };
+    // Any part will do, as each has all of the output.
     let shown = keys.has("expected_output").then(|| cases.first()).flatten();
-    // Each of its parts has all of it.
-    let expected_output = shown.filter(|case| !case.hidden);
+    let expected_output = shown.filter(|case| !case.info.hidden);
     let expected_output = expected_output.map(|case| case.check.expected.clone());
     let source = source?;
-    let mut draft = draft(cases, shape, |cases| Validation::Output {
+    let validation = Validation::Output {
         source,
         comparator,
         cases,
-    });
+    };
+    let mut draft = Draft::new(shape, validation);
+    // The output is shown as a whole, so its parts would only repeat it.
     if keys.has("expected_output") {
         draft.shown_cases = Vec::new();
     }
@@ -381,10 +383,7 @@ fn pattern(keys: &Keys<'_>) -> Draft {
     ];
     let comments = keys.choice("strip_comments", &styles);
     let cases = cases::all(keys, cases::pattern_case);
-    draft(cases, Shape::Any, |cases| Validation::Pattern {
-        comments,
-        cases,
-    })
+    Draft::new(Shape::Any, Validation::Pattern { comments, cases })
 }
 
 fn manual(keys: &Keys<'_>) -> Draft {
@@ -397,10 +396,5 @@ fn manual(keys: &Keys<'_>) -> Draft {
         let message = "There is no `checklist` of the reviewer's criteria";
         keys.wrong("checklist", "missing", message);
     }
-    Draft {
-        validation: Validation::Manual { checklist },
-        shown_cases: Vec::new(),
-        expected_output: None,
-        shape: Shape::Any,
-    }
+    Draft::new(Shape::Any, Validation::Manual { checklist })
 }

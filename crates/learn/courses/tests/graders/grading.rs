@@ -286,7 +286,7 @@ async fn a_person_is_waited_for() {
     let graded = grade(&manual, "Hello").await;
     assert_eq!(graded.verdict, Verdict::Pending);
     assert!(graded.feedback.summary.contains("It is kind"));
-    assert_eq!(manual.checklist(), ["It is kind"]);
+    assert_eq!(manual.checklist, ["It is kind"]);
 }
 
 const SKILL: &str = "---\nname: notes\ndescription: Writes release notes from commits\n\

@@ -383,11 +383,11 @@ async fn a_solution_that_is_graded_while_its_path_is_reset_counts_for_what_comes
     drop(turn);
     let sent = sent.await;
     assert_eq!(sent.verdict, courses::Verdict::Pass);
-    let standing = world.learning.standing(&world.ann).expect("standing");
-    let (one, two) = (standing.attempt("one"), standing.attempt("two"));
+    let state = world.learning.state(&world.ann).expect("state");
+    let (one, two) = (state.attempt("one"), state.attempt("two"));
     assert_eq!(
         (one.completed, two.completed, two.attempts),
-        (None, Some(standing.now), 1)
+        (None, Some(state.now), 1)
     );
     let again = Submit {
         exercise_id: "two".to_owned(),

@@ -314,7 +314,7 @@ async fn a_review_that_fails_is_told_and_what_was_due_was_forgotten() {
             time: activity.time,
         })
     );
-    let standing = world.learning.standing(&world.ann).expect("standing");
-    let memory = standing.attempt("talk").memory.expect("completed before");
-    assert_eq!((memory.lapses, memory.is_due(standing.now)), (1, false));
+    let state = world.learning.state(&world.ann).expect("state");
+    let memory = state.attempt("talk").memory.expect("completed before");
+    assert_eq!((memory.lapses, memory.is_due(state.now)), (1, false));
 }

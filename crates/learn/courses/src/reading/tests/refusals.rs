@@ -151,7 +151,7 @@ fn rules_of_folders() {
         &change(&|f| drop(f.remove("PATH.md"))),
         &["path-md-missing :0"],
     );
-    let large = Bytes::from(vec![b'x'; limits::FILE_BYTES + 1]);
+    let large = Bytes::from(vec![b'x'; limits::MAX_FILE_BYTES + 1]);
     refused(
         &change(&|f| drop(f.insert("PATH.md".to_owned(), large.clone()))),
         &["path-md-too-large PATH.md:0"],

@@ -141,7 +141,7 @@ fn every_kind_of_validation_is_read() {
             validation.contains("'1.0'")
         );
         assert_eq!(
-            exercise.checklist().len(),
+            exercise.checklist.len(),
             2 * usize::from(kind == ValidationKind::Manual)
         );
     }
