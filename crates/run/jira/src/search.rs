@@ -8,14 +8,14 @@ use super::client::Client;
 use super::cursor;
 use super::error::{Subject, Trouble};
 use super::page::{self, Page};
-use super::value::{add, at, cut, one_line, text, when};
+use super::value::{add, at, cut, members, one_line, text, when};
 use handler::{Output, ToolError};
 
-/// Issues of a page if nobody says.
+/// Issues of a page by default.
 const DEFAULT_ISSUES_PER_PAGE: u64 = 50;
 /// Issues of a page at most; Jira may send fewer.
 const MAX: u64 = 100;
-/// Fields if nobody says.
+/// Fields by default.
 const FIELDS: [&str; 6] = [
     "summary",
     "status",
@@ -55,10 +55,10 @@ pub(super) async fn run(
     Ok(output(client, &found))
 }
 
-/// What a search came to.
+/// The result of a search.
 struct IssuePage {
     issues: Vec<Value>,
-    /// What fields are called, where that was asked for.
+    /// Names of fields, where these were requested.
     names: Map<String, Value>,
     heading: String,
     total: Option<u64>,
@@ -142,7 +142,6 @@ fn found(client: &Client, mut answer: Value, jql: &str, start: u64) -> Result<Is
         .and_then(Value::as_str)
         .filter(|token| !is_last && !token.is_empty())
         .map(str::to_owned);
-    // Cloud counts nothing, so what is said of the page is its length.
     let page = Page::counted(answer, "issues", 0)?;
     let heading = match page.values.len() {
         0 if token.is_some() => "No issues on this page.".to_owned(),
@@ -160,20 +159,11 @@ fn found(client: &Client, mut answer: Value, jql: &str, start: u64) -> Result<Is
 }
 
 fn output(client: &Client, found: &IssuePage) -> Output {
-    let mut out = found.heading.clone();
-    out.push_str("\n\n");
-    let mut members = Vec::with_capacity(found.issues.len());
-    for issue in &found.issues {
-        out.push_str(&line(issue, &found.names));
-        out.push('\n');
-        members.push(member(client, issue));
-    }
-    if !found.issues.is_empty() {
-        out.push('\n');
-    }
-    out.push_str(&page::footing(found.token.as_deref()));
+    let issues = found.issues.iter();
+    let lines = issues.clone().map(|issue| line(issue, &found.names));
+    let members = issues.map(|issue| member(client, issue)).collect();
     Output {
-        text: out,
+        text: page::text(&found.heading, lines, found.token.as_deref()),
         structured: Some(page::structured(
             "issues",
             members,
@@ -233,8 +223,7 @@ fn line(issue: &Value, names: &Map<String, Value>) -> String {
 fn member(client: &Client, issue: &Value) -> Value {
     let key = at(issue, "/key");
     let mut fields = Map::new();
-    let known = issue.get("fields").and_then(Value::as_object);
-    for (field, value) in known.into_iter().flatten() {
+    for (field, value) in members(issue, "fields") {
         fields.insert(field.clone(), super::issue::plain(value, FIELD_CHARS));
     }
     let mut member = json!({"key": key, "fields": fields});

@@ -1,4 +1,4 @@
-//! What this process may no longer do.
+//! Takes away what this process may do, for good.
 //!
 //! In this order, each before the next would need what it takes away: limits of the system
 //! → no new privileges → Landlock → no further descriptors → (the job is read) → seccomp.
@@ -53,7 +53,7 @@ pub fn confine(limits: &Limits) -> std::io::Result<Confinement> {
 const INITIAL_CPU_SECONDS: u64 = 60;
 const INITIAL_MEMORY_BYTES: u64 = 1 << 30;
 
-/// Memory beside that of a case: what is read, written and taken apart.
+/// Memory besides that of a case, for input, output and values that are converted.
 const EXTRA_MEMORY_BYTES: u64 = 64 << 20;
 
 /// A process on its way to being confined.
@@ -98,8 +98,8 @@ fn limit(resource: Resource, to: u64) -> std::io::Result<()> {
     limit_both(resource, to, to)
 }
 
-/// Lowers the limit of processor seconds. The signal that says so comes a second before
-/// the one that any end could have brought.
+/// Lowers the limit of processor seconds. SIGXCPU, which names the cause, comes a second before
+/// SIGKILL, which does not.
 fn limit_cpu(to: u64) -> std::io::Result<()> {
     limit_both(Resource::Cpu, to, to.saturating_add(1))
 }
@@ -158,8 +158,8 @@ mod system {
         libc::SYS_restart_syscall,
     ];
 
-    /// And these, on the descriptors that the parent gave: whoever started the server may
-    /// have left others open.
+    /// And these, on the descriptors that the parent gave: the process that started the server
+    /// may have left others open.
     const CALLS_ON_DESCRIPTORS: &[i64] = &[libc::SYS_read, libc::SYS_write];
     const MAX_STANDARD_DESCRIPTOR: u64 = 2;
 
@@ -244,7 +244,8 @@ mod system {
         Ok(0)
     }
 
-    /// What is mapped cannot be told, so neither what to allow; the engines hold their own.
+    /// The mapped size is unknown, so a limit would be a guess; the engines have limits of their
+    /// own.
     pub(super) fn limit_memory(_bytes: u64) -> std::io::Result<()> {
         Ok(())
     }

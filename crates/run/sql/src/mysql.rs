@@ -33,7 +33,7 @@ const MARIADB_MODE: &str = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ERROR_FO
 /// That of `MySQL`, which in addition refuses to choose a value of a group.
 const MYSQL_MODE: &str = "SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
 
-/// How long the server may take to say goodbye.
+/// Time that the server may take to close a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How to reach a `MySQL` or `MariaDB` database.
@@ -101,7 +101,6 @@ impl Server for MySqlServer {
         };
         let (access, max) = match order {
             Order::Write => ("READ WRITE", "DEFAULT".to_owned()),
-            // One more than there is room for, so that it is told.
             _ => ("READ ONLY", bounds.rows.saturating_add(1).to_string()),
         };
         format!(
@@ -139,7 +138,7 @@ impl Server for MySqlServer {
         cell(row, at)
     }
 
-    /// It may come as bytes.
+    /// Reads text that may come as bytes.
     fn text(row: &MySqlRow, at: usize) -> Value {
         match row.try_get_raw(at) {
             Ok(value) if !value.is_null() => match value.type_info().name() {

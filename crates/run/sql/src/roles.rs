@@ -6,9 +6,9 @@ use sqlx::mysql::MySqlConnection;
 use sqlx::postgres::PgConnection;
 
 use super::error;
-use handler::{ToolError, ToolErrorKind};
+use handler::ToolError;
 
-/// What a role of `PostgreSQL` may do beyond its tables.
+/// Asks for the powers of a role of `PostgreSQL` beyond its tables.
 const POSTGRES: &str = "\
     WITH me AS (SELECT * FROM pg_catalog.pg_roles WHERE rolname IN (current_user, session_user)) \
     SELECT 'it is a superuser' FROM me WHERE rolsuper \
@@ -101,13 +101,10 @@ fn refuse(powers: &[String], instead: &str) -> Result<(), ToolError> {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    Err(ToolError::new(
-        ToolErrorKind::Unavailable,
-        format!(
-            "The database role of this server may do more than its tools need: {}{more}.",
-            shown.join("; ")
-        ),
-    )
+    Err(ToolError::unavailable(format!(
+        "The database role of this server may do more than its tools need: {}{more}.",
+        shown.join("; ")
+    ))
     .suggest(format!(
         "The operator gives `tools.sql.url` a role of its own: {instead}"
     ))

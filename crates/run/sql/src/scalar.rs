@@ -9,7 +9,7 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Error, Result, ffi};
 use rustc_hash::FxHashSet;
 
-/// Puts them in the place of the engine's own. `limit`: bytes that a value may have.
+/// Replaces the engine's own functions. `limit`: bytes that a value may have.
 pub(super) fn install(connection: &Connection, limit: usize) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC

@@ -1,7 +1,7 @@
 //! `SQLite`: a file of the operator's, or the sample database.
 //!
 //! A statement runs on a thread and a connection of its own, which keep one of a few
-//! permits until they are back, whoever still waits. Reading is held to by the engine:
+//! permits until they are back, even if nobody waits any more. Reading is held to by the engine:
 //! the file is opened for reading only, or is an image in memory that cannot be
 //! written; `query_only` is set; and its authorizer is asked about every table and
 //! function that a statement names, in views too.
@@ -40,14 +40,14 @@ const SAMPLE: &str = include_str!("sample.sql");
 /// values, sorts or groups that the server would die of.
 const MAX_MEMORY_BYTES: i64 = 256 << 20;
 
-/// Steps after which a statement looks whether it is still wanted.
+/// Steps after which a statement checks whether it is still wanted.
 const STOP_CHECK_INTERVAL: i32 = 1000;
 
 /// Bytes that a value may have.
 const LENGTH: i32 = 1 << 20;
 
-/// What a statement may have. Lengths bound what one step costs, the others what
-/// preparing costs.
+/// Limits of a statement. Lengths bound the cost of one step, the others the cost of
+/// preparing.
 const LIMITS: &[(Limit, i32)] = &[
     (Limit::SQLITE_LIMIT_LENGTH, LENGTH),
     (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1 << 10),
@@ -61,10 +61,10 @@ const LIMITS: &[(Limit, i32)] = &[
     (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
 ];
 
-/// How long a statement that was asked to stop may take to do so.
+/// Time that a statement may take to stop once it was asked to.
 const STOP_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Where a database is.
+/// The location of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
     /// The sample, which is never written.
@@ -187,7 +187,6 @@ impl SqliteEngine {
         }
         drop(wanted);
         match timeout(STOP_TIMEOUT, answered).await {
-            // It ended before it heard of it: what it wrote is written.
             Ok(Ok(Ok(outcome))) => Ok(outcome),
             Ok(_) => Err(error::late(bounds.time)),
             Err(_) => Err(error::given_up(bounds.time, writes)),
@@ -260,7 +259,7 @@ fn open(source: &Source, writes: bool, wanted: &Arc<AtomicBool>) -> rusqlite::Re
     Ok(connection)
 }
 
-/// What the engine asks about a statement while it prepares it.
+/// Answers the engine's authorizer while it prepares a statement.
 fn authorize(action: &AuthAction<'_>, functions: &Functions, writes: bool) -> Authorization {
     let allowed = match action {
         AuthAction::Select | AuthAction::Recursive => true,
@@ -323,7 +322,6 @@ fn inside(
     let mut found = statement.query([])?;
     while let Some(row) = found.next()? {
         name_types(&mut rows.columns, row)?;
-        // What is written is written to its end.
         if !rows.push(cells(row, width)?) && order != Order::Write {
             break;
         }

@@ -7,17 +7,17 @@ use serde_json::{Map, Value, json};
 
 use model::{NOT_EXACT, ToolArgument, ToolConfig, inexact, shown, whole};
 
-/// Problems that are told at once.
+/// Problems that are reported at once.
 const MAX_PROBLEMS: usize = 32;
-/// Bytes of a problem's sentence.
+/// Characters of a problem's message.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// What is wrong with an argument.
+/// A mistake in an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentProblem {
     /// Path of the argument, such as `arguments.query`.
     pub field: String,
-    /// What is wrong, in the words that all tools of this server use.
+    /// Description of the mistake, in the words that all tools of this server use.
     pub message: String,
     /// Rule that it breaks.
     pub rule: &'static str,
@@ -43,9 +43,9 @@ pub(super) fn schema(tool: &ToolConfig) -> Map<String, Value> {
     schema
 }
 
-/// Reads what models and their hosts write for the same value: null where an argument
-/// is left out, and a number or an object as text.
-fn meant(argument: &ToolArgument, arguments: &mut Map<String, Value>) {
+/// Accepts other spellings of a value by models and hosts: null where an argument is left
+/// out, and a number or an object as text.
+fn normalize(argument: &ToolArgument, arguments: &mut Map<String, Value>) {
     let kind = kind(&argument.kind);
     let Some(given) = arguments.get(&argument.name) else {
         return;
@@ -109,7 +109,7 @@ pub(super) fn check(
     mut arguments: Map<String, Value>,
 ) -> Result<Map<String, Value>, Vec<ArgumentProblem>> {
     for argument in &tool.args {
-        meant(argument, &mut arguments);
+        normalize(argument, &mut arguments);
     }
     for argument in &tool.args {
         if let Some(default) = &argument.default
@@ -145,8 +145,8 @@ fn inexact_integers(tool: &ToolConfig, arguments: &Map<String, Value>) -> Vec<Ar
             _ => inexact(name, value),
         }
     };
-    let places = arguments.iter().filter_map(slot).take(MAX_PROBLEMS);
-    places
+    let slots = arguments.iter().filter_map(slot).take(MAX_PROBLEMS);
+    slots
         .map(|slot| ArgumentProblem {
             field: format!("arguments.{slot}"),
             message: NOT_EXACT.to_owned(),

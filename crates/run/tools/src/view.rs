@@ -2,7 +2,7 @@
 //! image; of other bytes where they are.
 //!
 //! A text is its author's, byte for byte. That of a skill that did not come with the server
-//! stands between a line that says whose it is and one that no author can write: it holds
+//! is between a line that names the author and one that no author can write: it holds
 //! digits of the file's own digest.
 
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub struct View {
     pub limit: u64,
     /// The session; empty: none.
     pub session: String,
-    /// Who asks.
+    /// The caller.
     pub caller: Principal,
     /// How long the caller waits.
     pub timeout: Duration,
@@ -58,14 +58,14 @@ pub struct Viewed {
     pub size: usize,
     /// The version it belongs to.
     pub version: VersionNumber,
-    /// What is shown.
+    /// The part that is shown.
     pub shown: FileView,
     /// The lines before and behind a text. None: it came with the server, or is no text.
     pub between: Option<(String, String)>,
 }
 
 impl Viewed {
-    /// What is not shown, and how to read on. None: all of it is shown.
+    /// Describes what is not shown, and how to read on. None: all of it is shown.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let Self {
@@ -89,7 +89,7 @@ impl Viewed {
     }
 }
 
-/// What a model sees of a file.
+/// A file, or a part of it, as a model sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileView {
     /// A text, or the part of it that ends before `next`.
@@ -188,7 +188,7 @@ impl Tools {
     }
 }
 
-/// The lines between which an author's text stands.
+/// The lines before and behind an author's text.
 fn between(id: &SkillId, name: &str, digest: Digest, shown: &FileView) -> Option<(String, String)> {
     if id.is_builtin() || !matches!(shown, FileView::Text { .. }) {
         return None;

@@ -10,7 +10,7 @@ const MAX_LINE_CHARS: usize = 80;
 /// Objects deeper than this are named only.
 const MAX_OBJECT_DEPTH: usize = 2;
 
-/// Levels that may stand on one line.
+/// Levels of a value that fit on one line.
 const MAX_LINE_DEPTH: usize = 3;
 
 impl fmt::Display for Value {

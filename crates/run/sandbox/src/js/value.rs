@@ -15,7 +15,7 @@ use crate::job::{Stopped, Value as Taken};
 /// How deep a value may be: deeper than people write, and not too deep to be read again.
 const MAX_DEPTH: usize = 32;
 
-/// What a value counts, beside its text.
+/// Bytes that a value counts, besides its text.
 const NODE_BYTES: usize = 4;
 
 /// A value that is being taken apart.
@@ -127,7 +127,6 @@ impl<'a, 'js> Taking<'a, 'js> {
 
     fn array(&mut self, object: &Object<'js>, depth: usize) -> Result<Taken, Halt> {
         let length: f64 = object.get("length")?;
-        // Each of them will cost so much.
         let max = self.left / NODE_BYTES;
         #[expect(clippy::cast_precision_loss, reason = "compared, not counted")]
         if length > max as f64 {
@@ -158,7 +157,7 @@ impl<'a, 'js> Taking<'a, 'js> {
         Ok(Taken::Object(properties))
     }
 
-    /// What a `forEach` that no stranger changed gives.
+    /// Collects the entries by a `forEach` that no stranger changed.
     fn each(
         &self,
         for_each: &Function<'js>,
@@ -203,11 +202,7 @@ impl<'a, 'js> Taking<'a, 'js> {
 fn number(number: f64) -> Taken {
     if number.is_finite() {
         Taken::Number(number)
-    } else if number.is_nan() {
-        Taken::NotFinite("NaN".to_owned())
-    } else if number > 0.0 {
-        Taken::NotFinite("Infinity".to_owned())
     } else {
-        Taken::NotFinite("-Infinity".to_owned())
+        Taken::NotFinite(number.to_string().replace("inf", "Infinity"))
     }
 }

@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::{Broker, Call, CallNo, Outgoing, Route, RouteNo, WorkerNo, nobody, stopping};
-use crate::{ToolError, ToolErrorKind};
+use crate::ToolError;
 
 impl Broker {
     /// A worker takes no more calls. Those that it was not sent go to others.
@@ -87,17 +87,16 @@ impl Broker {
             else {
                 continue;
             };
-            let error = ToolError::new(
-                ToolErrorKind::Unavailable,
-                format!("The worker that ran `{method}` of {skill} is gone, and did not answer"),
-            )
+            let error = ToolError::unavailable(format!(
+                "The worker that ran `{method}` of {skill} is gone, and did not answer"
+            ))
             .suggest("The tool may have done its work: look before calling it again");
             self.end(call, Err(error));
         }
     }
 
     /// The server is about to stop: calls that no worker has yet fail, workers are
-    /// told, and streams end when their calls have, or at this time.
+    /// notified, and streams end when their calls have, or at this time.
     pub(in crate::host) fn stop(&mut self, at: Instant) {
         if self.stopping.is_some() {
             return;
