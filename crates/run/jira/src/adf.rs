@@ -43,6 +43,7 @@ fn blocks(nodes: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
     let mut line = String::new();
     for node in nodes {
+        // Inline nodes between blocks are a paragraph of their own.
         if let Some(text) = inline(node) {
             line.push_str(&text);
             continue;
@@ -181,6 +182,7 @@ fn date(node: &Value) -> String {
 fn list(node: &Value, mark: impl Fn(u64) -> String) -> String {
     let mut lines = Vec::new();
     for (position, item) in (0..).zip(content(node)) {
+        // A list in a list of tasks is a sibling of the tasks.
         let is_list = matches!(kind(item), "taskList" | "bulletList" | "orderedList");
         if is_list {
             lines.push(prefixed(&block(item), "  ", "  "));

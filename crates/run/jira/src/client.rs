@@ -57,6 +57,8 @@ impl Client {
             .user_agent(concat!("repertoire/", env!("CARGO_PKG_VERSION")))
             // A redirect would take the token to wherever it leads.
             .redirect(redirect::Policy::none())
+            // `ask` repeats, and counts and waits. The variables of proxies would name another
+            // host than the operator did.
             .retry(reqwest::retry::never())
             .no_proxy()
             .connect_timeout(connection.connect)
@@ -129,9 +131,11 @@ impl Client {
                 Ok(Err(trouble)) => trouble,
                 Err(_) => Trouble::Timeout,
             };
+            // A wait that ends after the caller's time would hide the reason behind a timeout.
             let wait = trouble.wait(pause).filter(|wait| {
                 attempt < ATTEMPTS && *wait < until.saturating_duration_since(Instant::now())
             });
+            // Without the query, which reveals what somebody looks for.
             tracing::debug!(path = url.path(), attempt, ?wait, %trouble, "Jira did not answer the question");
             let Some(wait) = wait else {
                 return Err(trouble);
@@ -199,6 +203,7 @@ impl Client {
                 }
             }
             Value::Object(map) => {
+                // Names of members are Jira's texts as well, so they may quote a secret too.
                 let members = std::mem::take(map).into_iter();
                 map.extend(members.map(|(mut name, mut value)| {
                     self.take_secrets_out_of_text(&mut name);

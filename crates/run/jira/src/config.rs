@@ -128,6 +128,7 @@ impl FromStr for Site {
 /// `localhost` by its name, which is this machine's everywhere, or an address of
 /// the loopback.
 fn is_this_machine(host: &str) -> bool {
+    // `Url` keeps the brackets of an IPv6 address.
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"
         || address

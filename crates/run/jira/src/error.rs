@@ -123,6 +123,7 @@ impl Trouble {
                 ..
             } => match status.as_u16() {
                 429 | 503 => Some(retry_after.unwrap_or(pause)),
+                // From a proxy in between, which knows no time.
                 502 | 504 => Some(pause),
                 _ => None,
             },

@@ -220,6 +220,7 @@ fn comments(issue: &Value, out: &mut String) -> Map<String, Value> {
         .max(all.len() as u64);
     let shown: Vec<Value> = all
         .iter()
+        // Jira sends the oldest first.
         .skip(all.len().saturating_sub(MAX_COMMENTS))
         .map(|comment| {
             json!({

@@ -96,9 +96,11 @@ impl Jira {
     async fn run(&self, invocation: Invocation) -> Result<Output, ToolError> {
         let given = Arguments::new(&invocation.arguments);
         let time = invocation.timeout.min(MAX_TIMEOUT);
+        // Of a short wait a tenth at most, so that most of it is for Jira.
         let until = Instant::now() + time.saturating_sub(ANSWER_MARGIN.min(time / 10));
         let Some(client) = &self.client else {
             return match invocation.method.as_str() {
+                // Loading the skill answers all the same: that is how an agent learns that its
                 // operator has to set something.
                 LOAD_CORE => Ok(status::not_connected()),
                 _ => Err(error::not_connected()),

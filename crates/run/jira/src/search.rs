@@ -78,9 +78,12 @@ async fn ask(
     } else {
         &["search"]
     };
+    // `customfield_10016` says nothing to a reader; its name does. Others are called as they are.
     let wants_names = fields
         .iter()
         .any(|field| field.starts_with("customfield_") || field.starts_with('*'));
+    // Escaped it may be three times as long, and the server of Data Center (Tomcat) takes 8 KiB
+    // for all headers of a request.
     if jql.len() <= MAX_ADDRESS_JQL_BYTES {
         let size = size.to_string();
         let fields = fields.join(",");
@@ -142,6 +145,7 @@ fn found(client: &Client, mut answer: Value, jql: &str, start: u64) -> Result<Is
         .and_then(Value::as_str)
         .filter(|token| !is_last && !token.is_empty())
         .map(str::to_owned);
+    // Cloud counts nothing, so the heading has the length of the page.
     let page = Page::counted(answer, "issues", 0)?;
     let heading = match page.values.len() {
         0 if token.is_some() => "No issues on this page.".to_owned(),

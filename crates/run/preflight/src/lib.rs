@@ -205,12 +205,14 @@ impl Installer {
         };
         let mut roots = self.policy.roots.clone();
         if roots.is_empty() {
+            // Only callers of the local socket have one, and they could write there anyway.
             roots.extend(wanted.folder.clone());
         }
         // It is the operator's own, wherever it lies.
         if named == self.policy.directory {
             return Ok(named);
         }
+        // Links are followed before the comparison, so that none leads out.
         Ok(install::below(&roots, &named)?)
     }
 
@@ -254,6 +256,7 @@ impl Installer {
         let selector = VersionSelector::Number(version.number);
         let scanned = self.registry.scan_version(&head.id, &selector).await?;
         permit_risk(&head.id, &scanned.scan.report, &wanted)?;
+        // All files of the version are in memory while they are written.
         admission::reserve(version.size())
             .await
             .map_err(registry::Error::from)?;
@@ -286,6 +289,7 @@ impl Installer {
                 min: self.policy.min_trust_tier,
             });
         }
+        // A skill is once on a machine: another version goes where the one before it is.
         let directory =
             installed_copy(&installed, &head.id).map_or(directory, |there| there.directory.clone());
         let there = (installed.as_slice(), directory.as_path());
@@ -311,6 +315,7 @@ impl Installer {
             conflicts,
         } = self.permit_place(wanted, (head, version), stop)?;
         let budget = Budget::with(&installed, &head.id, version, self.policy.budget_chars);
+        // The last check, since `force` overrides it.
         if budget.is_exceeded() && !wanted.force {
             return Err(Error::Budget {
                 id: head.id.clone(),
@@ -386,6 +391,7 @@ impl Installer {
         force: bool,
     ) -> Result<Uninstalled, Error> {
         self.run(move |this, stop| {
+            // A skill may be in several directories: it is removed from all.
             let (give_up, mut last) = (|| stop.is_set(), None);
             for placed in this.home.find(skill.trim())? {
                 let (at, id) = (&placed.directory, &placed.record.id);
@@ -483,6 +489,7 @@ fn missing(record: &Record, installed: &[Placed]) -> Vec<String> {
 /// The worse of what is on disk and of what the server knows.
 fn worse(one: Status, other: Status) -> Status {
     match (one, other) {
+        // Healthy by what one of the two knows is no more than unknown.
         (Status::Unknown, Status::Healthy) | (Status::Healthy, Status::Unknown) => Status::Unknown,
         (Status::Unknown, other) => other,
         (one, Status::Unknown) => one,

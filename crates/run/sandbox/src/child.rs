@@ -77,6 +77,7 @@ fn run() -> Result<(), Refusal> {
         .read_to_end(&mut text)
         .map_err(because)?;
     let order: Order = serde_json::from_slice(&text).map_err(because)?;
+    // A job may have 32 MiB, which would come out of what the cases may use.
     drop(text);
     let limits = order.job.as_ref().map(|job| job.limits).unwrap_or_default();
     let confinement = confining.finish(&limits).map_err(because)?;
@@ -89,6 +90,7 @@ fn run() -> Result<(), Refusal> {
     let Some(job) = order.job else {
         return Ok(());
     };
+    // From here on: how long a process takes to start is no fault of the solution.
     let until = used() + job.limits.time;
     let count = job.program.cases();
     for number in 0..count {
@@ -104,6 +106,8 @@ fn run() -> Result<(), Refusal> {
             _ => js::run(&job.program, number, &job.limits, deadline),
         };
         let outcome = outcome.unwrap_or(Outcome::Stopped(Stopped::Output));
+        // The parent stops reading at this length, and the cases after this one would have no
+        // outcome. So the child says which case was too long.
         let mut line = Line::Outcome(outcome);
         if serde_json::to_vec(&line).map_or(true, |text| text.len() > job.limits.line_bytes()) {
             line = Line::Outcome(Outcome::Stopped(Stopped::Output));
@@ -129,5 +133,6 @@ fn write(line: &Line) -> std::io::Result<()> {
     text.push(b'\n');
     let mut out = std::io::stdout().lock();
     out.write_all(&text)?;
+    // A later case may end the process: outcomes must have reached the parent by then.
     out.flush()
 }

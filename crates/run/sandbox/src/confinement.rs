@@ -69,12 +69,16 @@ impl Confining {
         // Others come first. It is only manners, so nothing hangs on it.
         let _manners = rustix::process::setpriority_process(None, 19);
         limit(Resource::Core, 0)?;
+        // Of files, also ones that were open before. Pipes have no size, so answers still get out.
         limit(Resource::Fsize, 0)?;
+        // Not for root, whom this limit does not bind: there the filter of system calls forbids
+        // it.
         limit(Resource::Nproc, 0)?;
         limit_cpu(INITIAL_CPU_SECONDS)?;
         let mapped = system::mapped()?;
         system::limit_memory(mapped.saturating_add(INITIAL_MEMORY_BYTES))?;
         let landlock = system::landlock()?;
+        // Last, since reading /proc and making the rules of Landlock need descriptors.
         limit(Resource::Nofile, 3)?;
         Ok(Self { mapped, landlock })
     }
@@ -83,6 +87,8 @@ impl Confining {
     pub(crate) fn finish(self, limits: &Limits) -> std::io::Result<Confinement> {
         let memory = u64::try_from(limits.memory_bytes).unwrap_or(u64::MAX);
         let memory = memory.saturating_mul(2).saturating_add(EXTRA_MEMORY_BYTES);
+        // Later than the deadline that the engines ask for, which says more of what was ended:
+        // this limit is for native code that never asks.
         limit_cpu(limits.time.as_secs().saturating_add(2))?;
         system::limit_memory(self.mapped.saturating_add(memory))?;
         Ok(Confinement {
@@ -105,6 +111,7 @@ fn limit_cpu(to: u64) -> std::io::Result<()> {
 }
 
 fn limit_both(resource: Resource, current: u64, maximum: u64) -> std::io::Result<()> {
+    // The operator may have set a lower one, and asking for more than that would fail.
     let now = getrlimit(resource).maximum;
     let lower = |to: u64| Some(now.map_or(to, |now| now.min(to)));
     let new = Rlimit {
@@ -152,6 +159,7 @@ mod system {
         libc::SYS_exit_group,
         libc::SYS_getrandom,
         libc::SYS_sched_yield,
+        // `abort` needs these three to raise its signal, by which a failed allocation is reported.
         libc::SYS_getpid,
         libc::SYS_gettid,
         libc::SYS_tgkill,
@@ -185,6 +193,8 @@ mod system {
         rustix::thread::set_no_new_privs(true)?;
         let newest = ABI::V6;
         let status = Ruleset::default()
+            // An older kernel enforces what it knows, and `Confinement` says which version that
+            // was.
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_all(newest))
             .and_then(|rules| rules.handle_access(AccessNet::from_all(newest)))
@@ -217,6 +227,8 @@ mod system {
         for call in CALLS_ON_DESCRIPTORS {
             let condition = SeccompCondition::new(
                 0,
+                // The kernel takes a descriptor from the lower 32 bits alone, so only these are
+                // compared: garbage in the others must not decide.
                 SeccompCmpArgLen::Dword,
                 SeccompCmpOp::Le,
                 MAX_STANDARD_DESCRIPTOR,
@@ -225,6 +237,8 @@ mod system {
         }
         SeccompFilter::new(
             rules,
+            // Not an error code: code that probes for a call that is let through gets one attempt,
+            // and the parent learns why the case ended.
             SeccompAction::KillProcess,
             SeccompAction::Allow,
             std::env::consts::ARCH.try_into()?,

@@ -61,6 +61,7 @@ impl Budget {
             return Ok(());
         }
         self.is_spent.set(true);
+        // The one error after which the parser does not try another way.
         Err(ParserError::RecursionLimitExceeded)
     }
 }

@@ -47,6 +47,7 @@ pub(super) fn connecting(cause: &sqlx::Error) -> ToolError {
         _ => return unreachable(),
     };
     match code.as_str() {
+        // A SQLSTATE of PostgreSQL or a number of MySQL. First: password or role refused.
         "28P01" | "28000" | "1044" | "1045" | "1698" => {
             unavailable("The database does not let this server in.")
         }
@@ -112,12 +113,16 @@ pub(super) fn statement(cause: sqlx::Error, limit: Duration) -> ToolError {
             _ if MYSQL_RIGHTS.contains(&number) => {
                 ToolError::denied("The database does not allow this server's user to do that.")
             }
+            // A transaction that only reads; a server that was started with `--read-only`, or is
+            // in that mode.
             1792 | 1290 | 1836 => denied(&message),
             _ => failed(&message),
         };
     }
     if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
         return match error.code() {
+            // Canceled by `statement_timeout`; then a transaction that only reads, and a missing
+            // right.
             "57014" => late(limit),
             "25006" | "42501" => denied(&message),
             code if code.starts_with("57P") => unavailable("The database is shutting down."),
@@ -139,9 +144,13 @@ pub(super) fn sqlite(cause: &rusqlite::Error, limit: Duration) -> ToolError {
         other => return failed(&other.to_string()),
     };
     let message = message.unwrap_or_else(|| error.to_string());
+    // The lower byte is the code, the rest makes it more precise.
     match error.extended_code & 0xff {
+        // In this order: INTERRUPT; READONLY, AUTH; ERROR; BUSY, LOCKED; NOMEM; CANTOPEN, NOTADB;
+        // TOOBIG.
         9 => late(limit),
         8 | 23 => denied(&message),
+        // The authorizer's refusal of a function has no code of its own.
         1 if message.starts_with("not authorized") => denied(&message),
         5 | 6 => unavailable("The database is locked by another program."),
         7 => failed("the statement needs more memory than it may have"),

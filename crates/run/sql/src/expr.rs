@@ -177,6 +177,7 @@ impl QueryWalk<'_> {
             || function.parameters != FunctionArguments::None
             || matches!(&function.args, FunctionArguments::Subquery(_));
         if other {
+            // `ARRAY(SELECT …)` is grammar, not a call.
             let array = self.dialect == Dialect::Postgres
                 && function.name.to_string().eq_ignore_ascii_case("array")
                 && !function.uses_odbc_syntax
@@ -252,6 +253,8 @@ impl QueryWalk<'_> {
         }
         let asked = if own_schema { None } else { schema.as_deref() };
         match self.functions.allow(asked, &folded) {
+            // Without a schema, anybody who may create functions in the search path could put
+            // one of this name before the server's.
             Some(Allowed::Listed) if dialect == Dialect::Postgres => {
                 // In quotes, since behind a dot the parser takes some for grammar.
                 let ident = Ident::with_quote_and_span('"', ident.span, folded);
@@ -269,6 +272,8 @@ impl QueryWalk<'_> {
         if let Expr::UnaryOp { expr: inner, .. } = expr
             && matches!(**inner, Expr::UnaryOp { .. })
         {
+            // `- -1` would be written back as `--1`. An empty tuple is a placeholder that
+            // allocates nothing.
             let taken = std::mem::replace(&mut **inner, Expr::Tuple(Vec::new()));
             **inner = Expr::Nested(Box::new(taken));
         }

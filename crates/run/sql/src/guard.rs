@@ -87,6 +87,8 @@ impl Guard {
         let (dialect, read_only) = (self.dialect, self.read_only);
         let functions = Arc::clone(&self.functions);
         let sql = sql.to_owned();
+        // Not on a thread of the runtime: a stack that overflows ends the server. Eight threads
+        // take 2 GiB of addresses, of which only what a statement needs becomes memory.
         let thread = std::thread::Builder::new()
             .name("sql-guard".to_owned())
             .stack_size(STACK_BYTES)
@@ -125,6 +127,8 @@ pub(super) fn judge(
         Token::Word(word) if word.quote_style.is_none() => Some(word.clone()),
         _ => None,
     };
+    // Also where the parser does not know the statement: reported as bad syntax it would invite an
+    // agent to try another spelling.
     if read_only && let Some(word) = first.as_ref().filter(|word| is_other(word)) {
         return Err(Refusal::operation(&word.value, true));
     }
@@ -182,6 +186,7 @@ pub(super) fn parse(dialect: Dialect, tokens: Vec<TokenWithSpan>) -> Result<Stat
     let statements = Parser::new(&budget)
         .with_tokens_with_locations(tokens)
         .parse_statements();
+    // Before the parser's error, which would be reported as a mistake in the text.
     if budget.is_spent() {
         return Err(Refusal::syntax(
             "The query is nested too deeply to be read. Write it with fewer levels, as with WITH.",
@@ -239,6 +244,7 @@ fn look_alikes(dialect: Dialect, sql: &str) -> Result<(), Refusal> {
     }
     let hints: &[&str] = match dialect {
         Dialect::Sqlite => &[],
+        // Hints of pg_hint_plan can change settings, as `SET_VAR` of MySQL can.
         Dialect::Postgres => &["/*+"],
         // MariaDB has its own spelling, in either case.
         Dialect::MySql => &["/*!", "/*m!", "/*+"],
@@ -258,6 +264,7 @@ fn look_alikes(dialect: Dialect, sql: &str) -> Result<(), Refusal> {
     if dialect == Dialect::MySql && sql.match_indices("--").any(comment) {
         return Err(Refusal::syntax("Put a space between `--` and the comment."));
     }
+    // `U&"d\0061ta"` is the table `data`, and the guard would look up the name as it is written.
     if dialect == Dialect::Postgres && lower.contains("u&\"") {
         return Err(Refusal::denied(
             "Names written with Unicode escapes (`U&\"…\"`) are not allowed.",
@@ -300,6 +307,8 @@ fn offset(sql: &str, line: u64, column: u64) -> Option<usize> {
     let mut at = (1, 1);
     for (offset, letter) in sql.char_indices() {
         if at == (line, column) {
+            // Had the tokenizer counted otherwise, the text would be cut elsewhere than was
+            // checked.
             return (letter == ';').then_some(offset);
         }
         at = if letter == '\n' {
@@ -347,6 +356,8 @@ fn is_other(word: &Word) -> bool {
 
 /// Checks each word by itself, whatever the parser makes of it.
 fn words(dialect: Dialect, tokens: &[TokenWithSpan], read_only: bool) -> Result<(), Refusal> {
+    // `INTO` writes a file (MySQL) or makes a table, and the parsers accept it in several clauses,
+    // so it is looked for among the words.
     for token in tokens {
         match &token.token {
             Token::Word(word)
@@ -373,6 +384,8 @@ fn words(dialect: Dialect, tokens: &[TokenWithSpan], read_only: bool) -> Result<
 fn may_write(statement: &Statement) -> bool {
     matches!(
         statement,
+        // Not here, among others: COPY and LOAD DATA, which read files; CALL and DO, which run
+        // whatever a routine does; GRANT.
         Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)

@@ -145,6 +145,8 @@ impl Sql {
                 other => Err(ToolError::failed(format!("There is no method '{other}'."))),
             }
         };
+        // The database has the same limit, and then the connection stays open. This one is
+        // for a database that ignores its limit.
         tokio::time::timeout(bounds.time + STATEMENT_STOP_MARGIN, work)
             .await
             .unwrap_or_else(|_| Err(error::given_up(bounds.time, !self.guard.read_only)))
@@ -198,6 +200,8 @@ impl Sql {
                     .to_owned(),
                 structured: Some(object(json!({"valid": true}))),
             }),
+            // What the database says of a statement that it prepares is the answer here, not a
+            // failure.
             Err(error) if error.kind == ToolErrorKind::Failed => {
                 let answer = error.message.trim_start_matches("The database answered: ");
                 Ok(wrong(answer))
@@ -235,6 +239,7 @@ impl Sql {
         let (max, rows) = SAMPLES;
         let tables = self.engine.tables(bounds).await?;
         let bounds = Bounds {
+            // All samples are one result, so each gets its share.
             bytes: bounds.bytes / max,
             ..bounds
         };
@@ -359,6 +364,7 @@ fn tree(rows: &[Vec<Value>]) -> String {
 
 /// Finds a table by its name, with its schema or without; then ignoring case.
 fn find<'a>(tables: &'a [TableName], name: &str) -> Result<&'a TableName, ToolError> {
+    // As it is written first: a database may have both `Users` and `users`.
     let full = |table: &TableName| format!("{}.{}", table.schema, table.bare);
     let lower = name.to_lowercase();
     tables

@@ -59,8 +59,12 @@ impl MySqlServer {
     /// `powerful`: users that may do more than read are let through.
     pub(super) fn new(options: MySqlConnectOptions, powerful: bool) -> Self {
         let options = options
+            // The driver would set a mode of its own, in which `||` joins texts. `open` sets the
+            // mode in which the guard reads them.
             .pipes_as_concat(false)
             .no_engine_substitution(false)
+            // A prepared statement would outlive its call. Statements are not logged, as they hold
+            // what people look for.
             .statement_cache_capacity(0)
             .disable_statement_logging();
         Self { options, powerful }
@@ -97,10 +101,12 @@ impl Server for MySqlServer {
         let limit = if connection.mariadb {
             format!("max_statement_time = {:.3}", bounds.time.as_secs_f64())
         } else {
+            // 0 would mean no limit.
             format!("max_execution_time = {}", bounds.time.as_millis().max(1))
         };
         let (access, max) = match order {
             Order::Write => ("READ WRITE", "DEFAULT".to_owned()),
+            // One more than fits, so that the cut is reported.
             _ => ("READ ONLY", bounds.rows.saturating_add(1).to_string()),
         };
         format!(

@@ -67,6 +67,7 @@ impl<S: Server> Pool<S> {
     /// A connection that answers.
     pub(super) async fn acquire(&self) -> Result<Lease<S::ServerConnection>, ToolError> {
         let permit = permit(&self.permits).await?;
+        // One that does not answer is dropped, and the next one is tried.
         while let Some(mut connection) = self.idle() {
             // The server may have gone away since.
             if let Ok(Ok(())) = timeout(ACQUIRE_TIMEOUT, connection.as_mut().ping()).await {
@@ -94,6 +95,7 @@ impl<S: Server> Pool<S> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(connection);
+        // Last, so that a call that waits for the permit finds the connection.
         drop(permit);
     }
 }

@@ -58,6 +58,8 @@ impl PostgresServer {
     pub(super) fn new(options: PgConnectOptions, powerful: bool) -> Self {
         let options = options
             .application_name("repertoire")
+            // A prepared statement would outlive its call. Statements are not logged, as they hold
+            // what people look for.
             .statement_cache_capacity(0)
             .disable_statement_logging();
         Self { options, powerful }
@@ -86,6 +88,8 @@ impl Server for PostgresServer {
             Order::Write => "READ WRITE",
             _ => "READ ONLY",
         };
+        // All of it is `LOCAL`, gone with the transaction: the next call begins with the settings
+        // of the role.
         let notices = if connection.notices {
             "SET LOCAL client_connection_check_interval = 1000; "
         } else {
@@ -98,6 +102,7 @@ impl Server for PostgresServer {
              SET LOCAL idle_in_transaction_session_timeout = 60000; \
              SET LOCAL standard_conforming_strings = on; \
              SET LOCAL DateStyle = ISO",
+            // 0 would mean no limit.
             bounds.time.as_millis().max(1)
         )
     }
@@ -179,12 +184,14 @@ impl Server for PostgresServer {
 /// A query as the inside of one that makes text of its columns, and takes one row
 /// more than fits.
 fn wrapped(sql: &str, columns: &[Column], limit: usize) -> String {
+    // One more than is shown, so that `rows` notices the cut.
     let max = rows::MAX_CELL_BYTES + 1;
     let text = |(at, column): (usize, &Column)| match column.kind.as_str() {
         "BYTEA" => format!("'<' || octet_length(t.c{at}) || ' bytes>' AS c{at}"),
         _ => format!("left(t.c{at}::text, {max}) AS c{at}"),
     };
     let texts: Vec<_> = columns.iter().enumerate().map(text).collect();
+    // By position, since a query may give two columns one name, or none.
     let names: Vec<_> = (0..columns.len()).map(|at| format!("c{at}")).collect();
     let (texts, names) = (texts.join(", "), names.join(", "));
     let limit = limit.saturating_add(1);

@@ -77,6 +77,7 @@ pub(super) fn check(dialect: Dialect, name: &ObjectName) -> CheckResult {
     let parts = dialect.folded_parts(name).unwrap_or_default();
     let (schema, table) = match parts.as_slice() {
         [table] => ("", table.as_str()),
+        // What is before the schema is the database, and PostgreSQL reaches no other one.
         [.., schema, table] => (schema.as_str(), table.as_str()),
         [] => return Err(Refusal::syntax("A table has no name.")),
     };
@@ -87,6 +88,7 @@ pub(super) fn check(dialect: Dialect, name: &ObjectName) -> CheckResult {
                 part.as_ident()
                     .is_some_and(|ident| ident.quote_style.is_none())
             });
+            // These are values also where a table could be: `FROM current_user AS x`.
             let is_value = POSTGRES_VALUES.contains(&table) || SESSION.contains(&table);
             if schema.is_empty() && unquoted && is_value {
                 return Err(Refusal::denied(
@@ -94,6 +96,7 @@ pub(super) fn check(dialect: Dialect, name: &ObjectName) -> CheckResult {
                     "Write a table of the user's own with this name in double quotes",
                 ));
             }
+            // `pg_catalog` is searched even where nobody names it, and first.
             let own = schema == "pg_catalog"
                 || schema == "pg_toast"
                 || (schema.is_empty() && table.starts_with("pg_"));

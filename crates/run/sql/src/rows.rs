@@ -70,6 +70,7 @@ impl Rows {
 
     /// Adds a row; false: it does not fit, and no further one will.
     pub(super) fn push(&mut self, row: Vec<Value>) -> bool {
+        // In the text a cell has a bar and two spaces.
         let bytes: usize = row.iter().map(|cell| size(cell) + 3).sum();
         if self.held.len() >= self.bounds.rows {
             self.cut = Some(Cut::Rows);

@@ -22,6 +22,7 @@ fn name(dialect: Dialect, name: &str) -> String {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(letter)
+        // PostgreSQL folds names that are not quoted to lower case.
         && (dialect != Dialect::Postgres || !name.contains(|c: char| c.is_ascii_uppercase()));
     if plain {
         name.to_owned()

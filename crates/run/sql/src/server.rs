@@ -58,6 +58,8 @@ pub(super) async fn check(
         .fetch_one(&mut *connection)
         .await
         .map_err(failed)?;
+    // PostgreSQL looks for tables in the temporary schema first, but never for functions or
+    // operators.
     let first = path.iter().find(|schema| !schema.starts_with("pg_temp_"));
     if first.is_some_and(|schema| schema != "pg_catalog") {
         return Err(ToolError::unavailable(

@@ -162,6 +162,7 @@ where
         bounds: Bounds,
     ) -> Result<Lease<S::ServerConnection>, ToolError> {
         let mut lease = self.pool.acquire().await?;
+        // Several statements in one message: it is the server's own text, and saves round trips.
         let begin = AssertSqlSafe(S::begin(&lease.connection, order, bounds));
         match sqlx::raw_sql(begin)
             .execute(lease.connection.as_mut())
@@ -245,12 +246,14 @@ pub(super) async fn read<S: Server>(
             Either::Left(done) => affected += S::affected(&done),
             Either::Right(row) => {
                 seen += 1;
+                // MariaDB has the columns of RETURNING only when it runs.
                 if rows.columns.is_empty() {
                     rows.columns = named(row.columns());
                 }
                 let kind = |at: usize| rows.columns.get(at).map_or("", |column| &column.kind);
                 let cells = (0..row.len()).map(|at| S::cell(&row, at, kind(at)));
                 let cells = cells.collect();
+                // What writes is read to its end: letting go of the connection would roll it back.
                 if !rows.push(cells) && order != Order::Write {
                     break;
                 }
@@ -258,6 +261,7 @@ pub(super) async fn read<S: Server>(
         }
     }
     if order == Order::Write {
+        // With RETURNING MariaDB sends rows and no number.
         rows.affected = Some(affected.max(seen));
     }
     Ok(rows)

@@ -161,6 +161,7 @@ impl SqliteEngine {
         bounds: Bounds,
         task: impl FnOnce(&Connection) -> rusqlite::Result<Result<T, ToolError>> + Send + 'static,
     ) -> Result<T, ToolError> {
+        // Waiting for a permit is part of the call's time.
         let deadline = Instant::now() + bounds.time;
         let permit = pool::permit(&self.permits).await?;
         let flag = Arc::new(AtomicBool::new(true));
@@ -187,6 +188,7 @@ impl SqliteEngine {
         }
         drop(wanted);
         match timeout(STOP_TIMEOUT, answered).await {
+            // It ended before it saw the flag, so what it wrote is written.
             Ok(Ok(Ok(outcome))) => Ok(outcome),
             Ok(_) => Err(error::late(bounds.time)),
             Err(_) => Err(error::given_up(bounds.time, writes)),
@@ -209,6 +211,7 @@ fn image() -> rusqlite::Result<&'static [u8]> {
     let connection = Connection::open_in_memory()?;
     connection.execute_batch(SAMPLE)?;
     let image = connection.serialize("main")?.to_vec();
+    // Two callers that come at once both make it; the first to finish sets it.
     Ok(IMAGE.get_or_init(|| image))
 }
 
@@ -227,8 +230,10 @@ fn open(source: &Source, writes: bool, wanted: &Arc<AtomicBool>) -> rusqlite::Re
             } else {
                 OpenFlags::SQLITE_OPEN_READ_ONLY
             };
+            // A connection never leaves its thread, so it needs no lock.
             let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             if *immutable {
+                // A `?` in the path would begin options of the URI, such as `mode=rwc`.
                 let path = percent_encoding::utf8_percent_encode(
                     &path.to_string_lossy(),
                     percent_encoding::NON_ALPHANUMERIC,
@@ -242,6 +247,7 @@ fn open(source: &Source, writes: bool, wanted: &Arc<AtomicBool>) -> rusqlite::Re
         }
     };
     connection.busy_timeout(Duration::from_secs(2))?;
+    // The engine counts for the whole process: all statements in work share it.
     connection.pragma_update(None, "hard_heap_limit", MAX_MEMORY_BYTES)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "query_only", !writes)?;
@@ -313,6 +319,8 @@ fn inside(
         .collect();
     let width = columns.len();
     let mut rows = Rows::new(bounds, columns);
+    // The guard lets through what its parser does not know, if it begins like a query. The engine
+    // knows what it is.
     if order != Order::Write && (width == 0 || !statement.readonly()) {
         return Ok(Err(error::no_rows()));
     }
@@ -322,6 +330,7 @@ fn inside(
     let mut found = statement.query([])?;
     while let Some(row) = found.next()? {
         name_types(&mut rows.columns, row)?;
+        // A statement that writes runs to its end, even if its rows no longer fit.
         if !rows.push(cells(row, width)?) && order != Order::Write {
             break;
         }

@@ -69,6 +69,7 @@ impl<'a> QueryWalk<'a> {
                 listed,
                 of_row,
             });
+            // One use that is not of a row is enough for the server to be asked.
             entry.of_row &= of_row;
         }
         self.names
@@ -108,6 +109,7 @@ impl<'a> QueryWalk<'a> {
         self.statements += 1;
         match statement {
             Statement::Query(_) => Ok(()),
+            // The outermost one was checked by `may_write`.
             _ if self.statements == 1 => {
                 self.writes = true;
                 Ok(())
@@ -122,10 +124,12 @@ impl<'a> QueryWalk<'a> {
 
     fn body(&mut self, body: &SetExpr) -> CheckResult {
         match body {
+            // Their parts are visited one by one.
             SetExpr::Select(_)
             | SetExpr::Query(_)
             | SetExpr::Values(_)
             | SetExpr::SetOperation { .. } => Ok(()),
+            // The parser has the name as a text and not as a relation, so it would not be checked.
             SetExpr::Table(_) => Err(Refusal::denied(
                 "TABLE is not supported here.",
                 "Write SELECT * FROM and the table's name",
@@ -138,6 +142,7 @@ impl<'a> QueryWalk<'a> {
     }
 
     fn query(&mut self, query: &Query) -> CheckResult {
+        // A lock that a reader takes makes the database's other users wait for the agent.
         if !query.locks.is_empty() {
             return Err(Refusal::operation("SELECT FOR UPDATE", self.read_only));
         }
@@ -196,6 +201,7 @@ impl<'a> QueryWalk<'a> {
                 if !with_hints.is_empty() || json_path.is_some() {
                     return unknown("This kind of table");
                 }
+                // `FOR SYSTEM_TIME` of MariaDB.
                 if version.is_some() && self.dialect != Dialect::MySql {
                     return unknown("A version of a table");
                 }
@@ -248,6 +254,8 @@ impl<'a> QueryWalk<'a> {
             Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_) | Value::Null => {}
             Value::HexStringLiteral(text) | Value::SingleQuotedByteStringLiteral(text)
                 if digits(text) => {}
+            // A string in MySQL, by the mode that each session gets, and in SQLite where no column
+            // has the name.
             Value::DoubleQuotedString(_) if self.dialect != Dialect::Postgres => {}
             Value::NationalStringLiteral(_) if self.dialect == Dialect::MySql => {}
             Value::DollarQuotedString(text) if postgres => value.value = plain(&text.value),
@@ -264,6 +272,7 @@ impl<'a> QueryWalk<'a> {
 
     fn ident(&self, ident: &Ident) -> CheckResult {
         match self.dialect {
+            // What is left after the cut may be the name of something else than was checked.
             Dialect::Postgres if ident.value.len() > 63 => Err(Refusal::syntax(
                 "A name has more than 63 bytes, which PostgreSQL would cut.",
             )),

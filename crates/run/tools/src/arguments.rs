@@ -58,6 +58,7 @@ fn normalize(argument: &ToolArgument, arguments: &mut Map<String, Value>) {
         return;
     };
     let read = serde_json::from_str::<Value>(text.trim()).ok();
+    // Only into the type that is declared: the text "5" stays a text where one is wanted.
     let read = read.filter(|read| match kind {
         "integer" | "number" => read.is_number(),
         "boolean" => read.is_boolean(),
@@ -118,6 +119,7 @@ pub(super) fn check(
             arguments.insert(argument.name.clone(), default.clone());
         }
     }
+    // Before the schema, to which a rounded id is an integer like any other.
     let inexact = inexact_integers(tool, &arguments);
     if !inexact.is_empty() {
         return Err(inexact);
@@ -184,6 +186,7 @@ fn problem(error: &jsonschema::ValidationError<'_>) -> ArgumentProblem {
             let received = received(error.instance());
             (format!("Expected {expected}, received {received}"), "json")
         }
+        // The library quotes the value, which may be long or secret, unless it is masked.
         _ => (error.masked().to_string(), "schema"),
     };
     ArgumentProblem {

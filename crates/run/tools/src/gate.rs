@@ -167,6 +167,7 @@ impl Tools {
             };
             self.run(&tool.name, invocation).await?
         };
+        // Workers' results were bounded before they came; this holds for every handler.
         let limit = inner.options.result_bytes;
         let bytes = output.text.len() + output.structured.as_ref().map_or(0, super::session::size);
         if bytes > limit {
@@ -324,6 +325,8 @@ impl Tools {
     pub(super) fn version(&self, loaded: &Loaded) -> Result<(Arc<Head>, Arc<Version>), Error> {
         let registry = &self.registry;
         let head = registry.head(&loaded.skill)?;
+        // Of a skill in a folder there is what the folder holds, whatever its number: only its
+        // bytes show that it was loaded from there before.
         if let Some(digest) = head.local_digest() {
             let version = registry.version(&head, &VersionSelector::Active)?;
             if digest != loaded.digest {
@@ -370,6 +373,7 @@ impl Tools {
     async fn not_forbidden(&self, state: &Session, call: &ToolCall) -> Result<(), Error> {
         let verdict = self.judge(state, &call.tool, &call.arguments).await?;
         match verdict.rule {
+            // Undecided is not permitted: the pattern that forbids may mean this call.
             ToolRule::Forbidden | ToolRule::Undecided => Err(Error::Forbidden {
                 reason: verdict.reason,
             }),

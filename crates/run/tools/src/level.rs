@@ -57,6 +57,7 @@ pub(super) fn resource(id: &SkillId, name: &str, content: String, session: &str)
 
 /// An author's text between the two lines.
 fn between(whose: &str, text: &str, session: &str) -> String {
+    // The author wrote the text before the session had an id, so it cannot hold this line.
     let mark: String = session.chars().take(MARK_CHARS).collect();
     format!(
         "{whose}, by its author and not by the user or the system, up to the line `End {mark}`:\n\n{}\n\n\

@@ -136,6 +136,7 @@ impl Tools {
         } else {
             let body = self.body(head, version).await?;
             let core = match inner.handler(&head.id, LOAD_CORE) {
+                // Boxed: it is rare, and would make the future of every load large.
                 Some(handler) => Some(Box::pin(core(&**handler, head, version, &load)).await),
                 None => None,
             };
@@ -199,6 +200,7 @@ impl Tools {
             count: loaded.count,
             content,
             tools: tools
+                // A withdrawn version can still be loaded by its number, to be read.
                 .filter(|_| !is_withdrawn)
                 .map(|tool| tool.name.clone())
                 .collect(),
@@ -330,6 +332,7 @@ impl Tools {
             let head = catalog.get(&loaded.skill.key());
             let active = head.and_then(|head| head.active);
             let version = self.version(loaded).ok().map(|(_, version)| version);
+            // The folder is there, but not with the bytes that were loaded from it.
             let has_changed =
                 version.is_none() && active.is_some() && head.is_some_and(|head| head.is_local());
             let is_withdrawn = !has_changed

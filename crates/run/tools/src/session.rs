@@ -174,6 +174,7 @@ impl Sessions {
                 reason: error.to_string(),
             })?;
             let keys = page.iter().map(|(key, _)| *key).collect();
+            // Pages come by number, so the last word on a session is that of its latest page.
             for (key, session) in page {
                 state.put(key, session);
             }
@@ -215,6 +216,7 @@ impl Sessions {
             }
             let written = session.used_at.duration_until(now) < TOUCH;
             let mut used = (*session).clone();
+            // A clock that was set back makes no session older.
             used.used_at = now.max(used.used_at);
             let used = Arc::new(used);
             state.put(key, Arc::clone(&used));
@@ -329,6 +331,7 @@ impl Sessions {
     pub(super) async fn write(&self) -> Result<(), CommitError> {
         self.with(|state| {
             self.end(state);
+            // In this order: a page is removed once all that was on it is on a later one.
             state.give_up_pages();
         });
         while self.write_pages().await? {}
@@ -360,6 +363,7 @@ impl Sessions {
                 }
                 return Ok(is_full);
             }
+            // They left the list of what is unwritten when they were put on pages.
             for (key, _) in pages.iter().flat_map(|(_, page)| page) {
                 state.differs(*key);
             }

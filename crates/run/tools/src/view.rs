@@ -217,6 +217,7 @@ fn part_of(text: &str, offset: u64, limit: u64) -> Result<FileView, Error> {
     let end = text.ceil_char_boundary(start.saturating_add(limit).min(size));
     let part = text.get(start..end).unwrap_or_default();
     let end_of_line = part.rfind('\n').map(|at| at + 1);
+    // A line that ends in the first half would make the part too small.
     let end = match end_of_line.filter(|at| end < size && *at > part.len() / 2) {
         Some(at) => start + at,
         None => end,

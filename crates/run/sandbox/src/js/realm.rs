@@ -47,6 +47,7 @@ impl From<Error> for Halt {
     fn from(error: Error) -> Self {
         match error {
             Error::Exception => Self::Thrown,
+            // The engine does not always report that it is out of memory as such.
             Error::Allocation | Error::Unknown => Self::Stopped(Stopped::Memory),
             // A value that is not of the kind it says, such as a proxy of a list whose length
             // is a text: nothing that could be given back.
@@ -74,6 +75,7 @@ pub(super) fn enter<T>(
     let context = Context::custom::<Intrinsics>(&runtime).ok()?;
     yield_processor();
     let result = context.with(|context| body(&context, &rejections)).ok();
+    // These hold values of the engine, and must be dropped before it.
     rejections.0.take();
     result
 }
@@ -166,6 +168,8 @@ impl<'js> Realm<'js> {
         options.strict = false;
         options.promise = promise;
         options.filename = Some(name.to_owned());
+        // A NUL would end the text for the engine: the language allows it only
+        // in strings, where it can be written as an escape.
         let source = source.replace('\0', "\u{FFFD}");
         self.context.eval_with_options(source, options)
     }
@@ -179,8 +183,11 @@ impl<'js> Realm<'js> {
     /// The value of an expression, or of statements the last one's; of a promise what it
     /// settles to.
     pub(super) fn expression(&self, source: &str) -> Result<Value<'js>, Halt> {
+        // In brackets `{a: 1}` is an object and no block. They have lines of their own, so that a
+        // comment at the end of the source does not take the closing one.
         let alone = format!("(\n{source}\n)");
         let reads = |text: &str, waits: bool| self.reads.call::<_, bool>((text, waits));
+        // Evaluation with `await` wraps the result in a promise, so it is used only if needed.
         let (text, waits) = if reads(&alone, false)? {
             (alone.as_str(), false)
         } else if reads(&alone, true)? {
@@ -243,6 +250,7 @@ impl<'js> Realm<'js> {
     pub(super) fn call(&self, function: &Function<'js>) -> Result<Value<'js>, Halt> {
         let value = function.call::<_, Value>(());
         self.check()?;
+        // Only now: a limit that was hit goes before what the function came to.
         Ok(value?)
     }
 
@@ -297,6 +305,8 @@ impl<'js> Realm<'js> {
             }
         };
         match (thrown.name.as_str(), thrown.message.as_str()) {
+            // By the engine's words, as it has no codes. A solution that throws the same words
+            // itself gets the verdict that it asks for.
             ("RangeError", "Maximum call stack size exceeded") => Outcome::Stopped(Stopped::Stack),
             ("InternalError", "out of memory" | "out of memory in regexp execution") => {
                 Outcome::Stopped(Stopped::Memory)

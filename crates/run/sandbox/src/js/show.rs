@@ -87,12 +87,14 @@ fn together(
     indent: usize,
 ) -> String {
     let count = items.len();
+    // Node does not group shorter lists.
     let items = if open == '[' && count > 6 {
         grouped(items, indent)
     } else {
         items
     };
     let width: usize = items.iter().map(|item| item.chars().count()).sum();
+    // Node's own sum (`reduceToSingleString`): two for each item, 10, and 1 for the bracket.
     let fits = width + 2 * items.len() + indent + title.len() + 11 <= MAX_LINE_CHARS
         && levels(value, depth) <= MAX_LINE_DEPTH
         && items.iter().all(|item| !item.contains('\n'));
@@ -147,6 +149,8 @@ fn grouped(items: Vec<String>, indent: usize) -> Vec<String> {
     {
         return items;
     }
+    // From here on Node's `groupArrayElements` with its constants: a character is 2.5 times as
+    // high as it is wide, and the last bound is four columns for each of three levels.
     let bias = (widest as f64 - total as f64 / count).sqrt();
     let bias = (widest as f64 - 3.0 - bias).max(1.0);
     let columns = ((2.5 * bias * count).sqrt() / bias).round() as usize;

@@ -126,6 +126,7 @@ impl<'js> Tests<'js> {
     pub(super) fn run(self, solution: &str) -> Result<Vec<TestOutcome>, Halt> {
         let Self(shared) = self;
         let result = shared.realm.script(SOLUTION, solution).and_then(|()| {
+            // Taken out of what strangers reach, so that a test cannot change which tests are run.
             let suite = {
                 let mut suite = shared.suite.borrow_mut();
                 suite.closed = true;
@@ -147,6 +148,7 @@ impl<'js> Tests<'js> {
             running.group(0, !only, None)?;
             Ok(running.outcomes)
         });
+        // The engine cannot collect functions that are held from here.
         let mut suite = shared.suite.borrow_mut();
         suite.groups.clear();
         suite.around.clear();
@@ -236,6 +238,7 @@ impl<'js> Shared<'js> {
             suite.current = inner;
             outer
         };
+        // Without a borrow of the suite: the body registers tests, which borrows it again.
         let result = body.call::<_, Value>(());
         let inner = {
             let mut suite = self.suite.borrow_mut();
@@ -400,6 +403,8 @@ impl<'js> Running<'_, 'js> {
             groups.push(group);
             next = group.parent;
         }
+        // `expect.js` hands over two functions, in this order: one for before a test, one for
+        // after it.
         let mut error = self.all(self.suite.around.get(..1).unwrap_or_default())?;
         for group in groups.iter().rev() {
             if error.is_none() {
@@ -413,6 +418,8 @@ impl<'js> Running<'_, 'js> {
             error = self.all(self.suite.around.get(1..).unwrap_or_default())?;
         }
         for group in &groups {
+            // Even where the test failed, as what it leaves behind would be in the way of the next
+            // one. The first error is reported.
             let after = self.all(&group.after_each)?;
             error = error.or(after);
         }

@@ -52,6 +52,7 @@ impl<'a, 'js> Taking<'a, 'js> {
 
     pub(super) fn take(&mut self, value: &Value<'js>, depth: usize) -> Result<Taken, Halt> {
         self.spend(NODE_BYTES)?;
+        // A level of an object is three of JSON, and serde_json reads 128 of these.
         if depth > MAX_DEPTH {
             return Err(Halt::Stopped(Stopped::Output));
         }
@@ -127,6 +128,7 @@ impl<'a, 'js> Taking<'a, 'js> {
 
     fn array(&mut self, object: &Object<'js>, depth: usize) -> Result<Taken, Halt> {
         let length: f64 = object.get("length")?;
+        // Each item will count at least that.
         let max = self.left / NODE_BYTES;
         #[expect(clippy::cast_precision_loss, reason = "compared, not counted")]
         if length > max as f64 {
@@ -203,6 +205,7 @@ fn number(number: f64) -> Taken {
     if number.is_finite() {
         Taken::Number(number)
     } else {
+        // Rust writes `inf` where JavaScript writes `Infinity`, and `NaN` as it does.
         Taken::NotFinite(number.to_string().replace("inf", "Infinity"))
     }
 }

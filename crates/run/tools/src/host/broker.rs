@@ -89,6 +89,8 @@ struct Route {
     skill: SkillId,
     method: String,
     workers: BTreeSet<WorkerNo>,
+    // By number, not by arrival: a call that comes back from a worker that left goes before those
+    // that came after it.
     queue: BTreeSet<CallNo>,
 }
 
@@ -297,6 +299,7 @@ impl Broker {
 
     /// Fills a worker's free slots with the oldest calls that it serves.
     fn feed(&mut self, no: WorkerNo) {
+        // Mostly nothing waits, and then no queue is looked at.
         while self.waiting > 0
             && let Some(worker) = self.workers.get(&no)
             && !worker.drains
@@ -332,6 +335,7 @@ impl Broker {
                     worker.notify.notify_one();
                 }
             }
+            // The worker was not sent it, so it cannot have run.
             Some(_) => self.forget(no),
             None => {
                 self.unqueue(no);
