@@ -57,8 +57,8 @@ impl Client {
             .user_agent(concat!("repertoire/", env!("CARGO_PKG_VERSION")))
             // A redirect would take the token to wherever it leads.
             .redirect(redirect::Policy::none())
-            // `ask` repeats, and counts and waits. The variables of proxies would name another
-            // host than the operator did.
+            // `ask` does the retries itself, to count them and to keep to the deadline. A proxy
+            // from the environment would be a host that the operator did not name.
             .retry(reqwest::retry::never())
             .no_proxy()
             .connect_timeout(connection.connect)
@@ -131,7 +131,8 @@ impl Client {
                 Ok(Err(trouble)) => trouble,
                 Err(_) => Trouble::Timeout,
             };
-            // A wait that ends after the caller's time would hide the reason behind a timeout.
+            // Waiting beyond the deadline would replace this failure with a timeout that explains
+            // nothing.
             let wait = trouble.wait(pause).filter(|wait| {
                 attempt < ATTEMPTS && *wait < until.saturating_duration_since(Instant::now())
             });

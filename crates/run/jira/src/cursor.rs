@@ -8,8 +8,7 @@ use handler::ToolError;
 /// The token for the page of `subject` that begins at `start`. It is valid for that
 /// subject only: the rest of another query would look like an answer.
 pub(super) fn write(subject: &str, start: u64) -> String {
-    // A checksum and no signature: a token that somebody makes up only skips rows that they may
-    // read.
+    // A checksum, not a signature: a forged token only skips rows that its author may read anyway.
     let sum = crc32fast::hash(subject.as_bytes());
     URL_SAFE_NO_PAD.encode(format!("{sum:08x}:{start}"))
 }

@@ -123,7 +123,8 @@ impl Trouble {
                 ..
             } => match status.as_u16() {
                 429 | 503 => Some(retry_after.unwrap_or(pause)),
-                // From a proxy in between, which knows no time.
+                // These come from a proxy in front of Jira, which does not know when Jira will be
+                // back.
                 502 | 504 => Some(pause),
                 _ => None,
             },

@@ -96,7 +96,7 @@ impl Jira {
     async fn run(&self, invocation: Invocation) -> Result<Output, ToolError> {
         let given = Arguments::new(&invocation.arguments);
         let time = invocation.timeout.min(MAX_TIMEOUT);
-        // Of a short wait a tenth at most, so that most of it is for Jira.
+        // The margin takes a tenth of a short wait at most, so that most of it is left for Jira.
         let until = Instant::now() + time.saturating_sub(ANSWER_MARGIN.min(time / 10));
         let Some(client) = &self.client else {
             return match invocation.method.as_str() {

@@ -78,12 +78,13 @@ async fn ask(
     } else {
         &["search"]
     };
-    // `customfield_10016` says nothing to a reader; its name does. Others are called as they are.
+    // `customfield_10016` means nothing to a reader, but its name does. Other fields are called
+    // what they are.
     let wants_names = fields
         .iter()
         .any(|field| field.starts_with("customfield_") || field.starts_with('*'));
-    // Escaped it may be three times as long, and the server of Data Center (Tomcat) takes 8 KiB
-    // for all headers of a request.
+    // Escaping may triple its length, and the server of Data Center (Tomcat) takes 8 KiB for the
+    // request line and all headers together.
     if jql.len() <= MAX_ADDRESS_JQL_BYTES {
         let size = size.to_string();
         let fields = fields.join(",");
@@ -99,17 +100,11 @@ async fn ask(
     let mut body = json!({"jql": jql, "maxResults": size, "fields": fields});
     if let Some(body) = body.as_object_mut() {
         if !from.is_empty() {
-            let from = from.parse().map_or_else(
-                |_| json!(from),
-                |number: u64| {
-                    // A token of Cloud that is all digits stays a text.
-                    if client.is_cloud() {
-                        json!(from)
-                    } else {
-                        json!(number)
-                    }
-                },
-            );
+            let from = match from.parse::<u64>() {
+                Ok(number) if !client.is_cloud() => json!(number),
+                // A token of Cloud that is all digits stays a text.
+                _ => json!(from),
+            };
             body.insert(position.to_owned(), from);
         }
         if wants_names {

@@ -34,7 +34,7 @@ pub(super) fn not_connected() -> Output {
 /// failure: the instructions are worth reading without it.
 pub(super) async fn connected(client: &Client, until: Instant) -> Output {
     let until = until.min(Instant::now() + STATUS_TIMEOUT);
-    // Together, since the load waits for both.
+    // Both at once, since the load waits for both.
     let (account, projects) = join!(
         client.get(client.api(), &["myself"], &[], until),
         projects::fetch(client, 0, MAX_PROJECTS, until)

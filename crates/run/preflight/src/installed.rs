@@ -122,8 +122,8 @@ impl Installer {
         let version = self
             .registry
             .version(head, &VersionSelector::Number(number));
-        // Installed from another server, or from a history of this one that is gone: what is known
-        // here is of other bytes.
+        // The copy came from another server, or from a history of this one that is gone. What is
+        // known here is about other bytes.
         if version.is_err() || version.is_ok_and(|version| version.digest != digest) {
             return Ok(None);
         }

@@ -212,7 +212,8 @@ impl Installer {
         if named == self.policy.directory {
             return Ok(named);
         }
-        // Links are followed before the comparison, so that none leads out.
+        // `below` resolves links before it compares, so neither a link nor `..` leads out of the
+        // roots.
         Ok(install::below(&roots, &named)?)
     }
 
@@ -289,7 +290,7 @@ impl Installer {
                 min: self.policy.min_trust_tier,
             });
         }
-        // A skill is once on a machine: another version goes where the one before it is.
+        // A machine has one copy of a skill: another version goes where the one before it is.
         let directory =
             installed_copy(&installed, &head.id).map_or(directory, |there| there.directory.clone());
         let there = (installed.as_slice(), directory.as_path());
@@ -391,7 +392,7 @@ impl Installer {
         force: bool,
     ) -> Result<Uninstalled, Error> {
         self.run(move |this, stop| {
-            // A skill may be in several directories: it is removed from all.
+            // A skill may be installed in several directories: it is removed from all of them.
             let (give_up, mut last) = (|| stop.is_set(), None);
             for placed in this.home.find(skill.trim())? {
                 let (at, id) = (&placed.directory, &placed.record.id);
@@ -489,7 +490,7 @@ fn missing(record: &Record, installed: &[Placed]) -> Vec<String> {
 /// The worse of what is on disk and of what the server knows.
 fn worse(one: Status, other: Status) -> Status {
     match (one, other) {
-        // Healthy by what one of the two knows is no more than unknown.
+        // One side that does not know leaves it unknown, even if the other finds nothing wrong.
         (Status::Unknown, Status::Healthy) | (Status::Healthy, Status::Unknown) => Status::Unknown,
         (Status::Unknown, other) => other,
         (one, Status::Unknown) => one,

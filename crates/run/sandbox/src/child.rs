@@ -77,7 +77,7 @@ fn run() -> Result<(), Refusal> {
         .read_to_end(&mut text)
         .map_err(because)?;
     let order: Order = serde_json::from_slice(&text).map_err(because)?;
-    // A job may have 32 MiB, which would come out of what the cases may use.
+    // A job may be 32 MiB, and this memory would be missing from what the cases may use.
     drop(text);
     let limits = order.job.as_ref().map(|job| job.limits).unwrap_or_default();
     let confinement = confining.finish(&limits).map_err(because)?;
@@ -90,7 +90,7 @@ fn run() -> Result<(), Refusal> {
     let Some(job) = order.job else {
         return Ok(());
     };
-    // From here on: how long a process takes to start is no fault of the solution.
+    // The clock starts here: the time that a process takes to start is not the solution's.
     let until = used() + job.limits.time;
     let count = job.program.cases();
     for number in 0..count {

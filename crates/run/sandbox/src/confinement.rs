@@ -69,16 +69,16 @@ impl Confining {
         // Others come first. It is only manners, so nothing hangs on it.
         let _manners = rustix::process::setpriority_process(None, 19);
         limit(Resource::Core, 0)?;
-        // Of files, also ones that were open before. Pipes have no size, so answers still get out.
+        // This bounds files, even ones that were open before. Pipes are not affected, so answers
+        // still get out.
         limit(Resource::Fsize, 0)?;
-        // Not for root, whom this limit does not bind: there the filter of system calls forbids
-        // it.
+        // This limit does not bind root: there the filter of system calls forbids it.
         limit(Resource::Nproc, 0)?;
         limit_cpu(INITIAL_CPU_SECONDS)?;
         let mapped = system::mapped()?;
         system::limit_memory(mapped.saturating_add(INITIAL_MEMORY_BYTES))?;
         let landlock = system::landlock()?;
-        // Last, since reading /proc and making the rules of Landlock need descriptors.
+        // This comes last: reading /proc and creating the Landlock ruleset need descriptors.
         limit(Resource::Nofile, 3)?;
         Ok(Self { mapped, landlock })
     }
@@ -87,8 +87,8 @@ impl Confining {
     pub(crate) fn finish(self, limits: &Limits) -> std::io::Result<Confinement> {
         let memory = u64::try_from(limits.memory_bytes).unwrap_or(u64::MAX);
         let memory = memory.saturating_mul(2).saturating_add(EXTRA_MEMORY_BYTES);
-        // Later than the deadline that the engines ask for, which says more of what was ended:
-        // this limit is for native code that never asks.
+        // This ends later than the deadline that the engines check, which gives a better reason.
+        // It is for native code that never checks.
         limit_cpu(limits.time.as_secs().saturating_add(2))?;
         system::limit_memory(self.mapped.saturating_add(memory))?;
         Ok(Confinement {
@@ -111,7 +111,7 @@ fn limit_cpu(to: u64) -> std::io::Result<()> {
 }
 
 fn limit_both(resource: Resource, current: u64, maximum: u64) -> std::io::Result<()> {
-    // The operator may have set a lower one, and asking for more than that would fail.
+    // A process can lower a hard limit but not raise it, so one that is lower already stays.
     let now = getrlimit(resource).maximum;
     let lower = |to: u64| Some(now.map_or(to, |now| now.min(to)));
     let new = Rlimit {
@@ -227,8 +227,8 @@ mod system {
         for call in CALLS_ON_DESCRIPTORS {
             let condition = SeccompCondition::new(
                 0,
-                // The kernel takes a descriptor from the lower 32 bits alone, so only these are
-                // compared: garbage in the others must not decide.
+                // The kernel reads a descriptor from the lower 32 bits alone, so the upper ones
+                // must not decide.
                 SeccompCmpArgLen::Dword,
                 SeccompCmpOp::Le,
                 MAX_STANDARD_DESCRIPTOR,
@@ -237,8 +237,8 @@ mod system {
         }
         SeccompFilter::new(
             rules,
-            // Not an error code: code that probes for a call that is let through gets one attempt,
-            // and the parent learns why the case ended.
+            // With an error code, an attacker could probe for calls that are let through. This way
+            // there is one attempt, and the parent learns why the case ended.
             SeccompAction::KillProcess,
             SeccompAction::Allow,
             std::env::consts::ARCH.try_into()?,

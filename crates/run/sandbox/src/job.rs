@@ -99,8 +99,8 @@ pub struct Limits {
 impl Limits {
     /// Bytes of the line of an outcome: more than the longest JSON of `output_bytes`.
     pub(crate) fn line_bytes(&self) -> usize {
-        // The worst ratios of JSON to what is counted: some 36 bytes for a number, which counts 4,
-        // and `\u0000` for a control character, which counts 1. 16 is well above both.
+        // 16 is well above the worst ratios of JSON to counted bytes: some 36 for a number, which
+        // counts 4, and 6 for a control character (`\u0000`), which counts 1.
         self.output_bytes.saturating_mul(16).saturating_add(4096)
     }
 }

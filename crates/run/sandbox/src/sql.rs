@@ -88,7 +88,8 @@ fn rows(
 ) -> rusqlite::Result<Outcome> {
     let connection = Connection::open_in_memory()?;
     let memory = i64::try_from(limits.memory_bytes).unwrap_or(i64::MAX);
-    // SQLite counts for the whole process, which holds one case at a time.
+    // SQLite has one such limit for the whole process, which is fine here: cases run one at a
+    // time.
     connection.pragma_update(None, "hard_heap_limit", memory)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     let late = Arc::clone(late);
@@ -105,15 +106,15 @@ fn rows(
     clocks(&connection)?;
     // The exercise's own.
     connection.execute_batch(&case.data)?;
-    // A view or trigger of the solution calls only functions that are marked as harmless, and no
-    // statement writes the tables in which the engine keeps its schema.
+    // From here on, views and triggers may call only functions that are marked as harmless, and no
+    // statement can write the tables that hold the schema itself.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     for (limit, max) in LIMITS {
         connection.set_limit(*limit, *max)?;
     }
     if !may_write {
-        // The authorizer refuses statements that write as well; two have to fail.
+        // The authorizer also refuses statements that write: this is a second barrier.
         connection.pragma_update(None, "query_only", true)?;
     }
     connection.authorizer(Some(move |context: AuthContext<'_>| {
@@ -143,7 +144,8 @@ fn all(connection: &Connection, sql: &str, limits: &Limits) -> rusqlite::Result<
             .map(str::to_owned)
             .collect();
         let width = columns.len();
-        // For each statement anew: only the rows of the last one are returned.
+        // Each statement has the whole allowance, since only the rows of the last one are
+        // returned.
         let mut left = limits.output_bytes;
         let mut taken = Vec::new();
         let mut rows = statement.query([])?;
@@ -272,13 +274,12 @@ fn authorize(action: &AuthAction<'_>, writes: bool) -> Authorization {
 /// engine's own functions on a second connection.
 fn clocks(connection: &Connection) -> rusqlite::Result<()> {
     for (name, before) in CLOCKS {
-        // Opened by the first call: most solutions never ask for the time.
+        // It is opened by the first call, since most solutions never ask for the time.
         let second = OnceCell::new();
         connection.create_scalar_function(
             *name,
             -1,
-            // Innocuous like those of the engine, else no view could call them (see
-            // `TRUSTED_SCHEMA`).
+            // Without this mark no view could call them, now that schemas are not trusted.
             FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_INNOCUOUS,
             move |context| {
                 let mut given: Vec<Value> = Vec::with_capacity(context.len() + 1);

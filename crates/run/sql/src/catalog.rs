@@ -118,9 +118,9 @@ pub(super) fn tables(dialect: Dialect) -> &'static str {
 pub(super) fn details(dialect: Dialect) -> &'static [&'static str] {
     match dialect {
         Dialect::Sqlite => &[
-            // An INTEGER PRIMARY KEY is the row's number, never null though nothing says so.
-            // Hidden columns of kind 1 are parameters of virtual tables; 2 and 3 are generated
-            // columns.
+            // An INTEGER PRIMARY KEY is the row id, which is never null although the catalog does
+            // not say so. Hidden columns of kind 1 are parameters of virtual tables; kinds 2 and 3
+            // are generated.
             "SELECT j.value, t.name, t.type, CASE WHEN t.\"notnull\" OR (t.pk = 1 AND upper(t.type) = 'INTEGER') THEN 'false' ELSE 'true' END, t.dflt_value \
              FROM json_each(?1) j JOIN pragma_table_xinfo(j.value) t WHERE t.hidden <> 1 ORDER BY j.key, t.cid",
             "SELECT value, kind, name, mine, other, theirs FROM ( \
@@ -155,7 +155,7 @@ pub(super) fn details(dialect: Dialect) -> &'static [&'static str] {
              ORDER BY i.indrelid, c.relname, k",
         ],
         Dialect::MySql => &[
-            // MariaDB writes a missing default as the text NULL.
+            // MariaDB reports a missing default as the text NULL.
             "SELECT table_name, column_name, column_type, IF(is_nullable = 'YES', 'true', 'false'), NULLIF(column_default, 'NULL') \
              FROM information_schema.columns WHERE table_schema = DATABASE() \
              AND JSON_CONTAINS(?, JSON_QUOTE(table_name)) ORDER BY table_name, ordinal_position",

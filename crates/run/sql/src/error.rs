@@ -47,7 +47,8 @@ pub(super) fn connecting(cause: &sqlx::Error) -> ToolError {
         _ => return unreachable(),
     };
     match code.as_str() {
-        // A SQLSTATE of PostgreSQL or a number of MySQL. First: password or role refused.
+        // These are SQLSTATEs of PostgreSQL and error numbers of MySQL, here for a login that was
+        // refused.
         "28P01" | "28000" | "1044" | "1045" | "1698" => {
             unavailable("The database does not let this server in.")
         }
@@ -113,16 +114,15 @@ pub(super) fn statement(cause: sqlx::Error, limit: Duration) -> ToolError {
             _ if MYSQL_RIGHTS.contains(&number) => {
                 ToolError::denied("The database does not allow this server's user to do that.")
             }
-            // A transaction that only reads; a server that was started with `--read-only`, or is
-            // in that mode.
+            // 1792: the transaction only reads. 1290 and 1836: the server only reads.
             1792 | 1290 | 1836 => denied(&message),
             _ => failed(&message),
         };
     }
     if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
         return match error.code() {
-            // Canceled by `statement_timeout`; then a transaction that only reads, and a missing
-            // right.
+            // 57014 is a canceled statement, 25006 a write in a read-only transaction, 42501 a
+            // missing right.
             "57014" => late(limit),
             "25006" | "42501" => denied(&message),
             code if code.starts_with("57P") => unavailable("The database is shutting down."),
@@ -146,8 +146,8 @@ pub(super) fn sqlite(cause: &rusqlite::Error, limit: Duration) -> ToolError {
     let message = message.unwrap_or_else(|| error.to_string());
     // The lower byte is the code, the rest makes it more precise.
     match error.extended_code & 0xff {
-        // In this order: INTERRUPT; READONLY, AUTH; ERROR; BUSY, LOCKED; NOMEM; CANTOPEN, NOTADB;
-        // TOOBIG.
+        // The codes are INTERRUPT; READONLY and AUTH; ERROR; BUSY and LOCKED; NOMEM; CANTOPEN and
+        // NOTADB; TOOBIG.
         9 => late(limit),
         8 | 23 => denied(&message),
         // The authorizer's refusal of a function has no code of its own.

@@ -253,8 +253,8 @@ impl QueryWalk<'_> {
         }
         let asked = if own_schema { None } else { schema.as_deref() };
         match self.functions.allow(asked, &folded) {
-            // Without a schema, anybody who may create functions in the search path could put
-            // one of this name before the server's.
+            // Without the schema, anybody who may create functions could put one of this name
+            // earlier in the search path.
             Some(Allowed::Listed) if dialect == Dialect::Postgres => {
                 // In quotes, since behind a dot the parser takes some for grammar.
                 let ident = Ident::with_quote_and_span('"', ident.span, folded);
@@ -272,8 +272,8 @@ impl QueryWalk<'_> {
         if let Expr::UnaryOp { expr: inner, .. } = expr
             && matches!(**inner, Expr::UnaryOp { .. })
         {
-            // `- -1` would be written back as `--1`. An empty tuple is a placeholder that
-            // allocates nothing.
+            // Written back without brackets, `- -1` would become the comment `--1`. The empty
+            // tuple is only a placeholder that needs no allocation.
             let taken = std::mem::replace(&mut **inner, Expr::Tuple(Vec::new()));
             **inner = Expr::Nested(Box::new(taken));
         }

@@ -32,11 +32,10 @@ impl FromStr for FunctionName {
 
     fn from_str(text: &str) -> Result<Self, FunctionNameError> {
         let plain = |part: &str| {
-            let mut letters = part.chars();
-            letters
-                .next()
-                .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-                && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+            part.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+                && part
+                    .chars()
+                    .all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
                 && part.len() <= 63
         };
         let lower = text.to_ascii_lowercase();

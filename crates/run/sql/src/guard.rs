@@ -87,8 +87,8 @@ impl Guard {
         let (dialect, read_only) = (self.dialect, self.read_only);
         let functions = Arc::clone(&self.functions);
         let sql = sql.to_owned();
-        // Not on a thread of the runtime: a stack that overflows ends the server. Eight threads
-        // take 2 GiB of addresses, of which only what a statement needs becomes memory.
+        // A thread of the runtime has too small a stack, and an overflow would abort the server.
+        // Eight threads reserve 2 GiB of addresses, but use memory only as they need it.
         let thread = std::thread::Builder::new()
             .name("sql-guard".to_owned())
             .stack_size(STACK_BYTES)
@@ -127,8 +127,8 @@ pub(super) fn judge(
         Token::Word(word) if word.quote_style.is_none() => Some(word.clone()),
         _ => None,
     };
-    // Also where the parser does not know the statement: reported as bad syntax it would invite an
-    // agent to try another spelling.
+    // This also covers statements that the parser does not know. Reported as bad syntax, they
+    // would invite an agent to try another spelling.
     if read_only && let Some(word) = first.as_ref().filter(|word| is_other(word)) {
         return Err(Refusal::operation(&word.value, true));
     }
@@ -307,8 +307,8 @@ fn offset(sql: &str, line: u64, column: u64) -> Option<usize> {
     let mut at = (1, 1);
     for (offset, letter) in sql.char_indices() {
         if at == (line, column) {
-            // Had the tokenizer counted otherwise, the text would be cut elsewhere than was
-            // checked.
+            // If the tokenizer counted differently, the text would be cut at another place than
+            // was checked.
             return (letter == ';').then_some(offset);
         }
         at = if letter == '\n' {
@@ -356,8 +356,8 @@ fn is_other(word: &Word) -> bool {
 
 /// Checks each word by itself, whatever the parser makes of it.
 fn words(dialect: Dialect, tokens: &[TokenWithSpan], read_only: bool) -> Result<(), Refusal> {
-    // `INTO` writes a file (MySQL) or makes a table, and the parsers accept it in several clauses,
-    // so it is looked for among the words.
+    // `INTO` writes a file (MySQL) or creates a table, and the parsers accept it in several
+    // clauses, so the tokens are searched for it.
     for token in tokens {
         match &token.token {
             Token::Word(word)
@@ -384,8 +384,8 @@ fn words(dialect: Dialect, tokens: &[TokenWithSpan], read_only: bool) -> Result<
 fn may_write(statement: &Statement) -> bool {
     matches!(
         statement,
-        // Not here, among others: COPY and LOAD DATA, which read files; CALL and DO, which run
-        // whatever a routine does; GRANT.
+        // Left out on purpose, among others: COPY and LOAD DATA, which read files; CALL and DO,
+        // which run whatever a routine does; GRANT.
         Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)

@@ -200,7 +200,7 @@ impl Sql {
                     .to_owned(),
                 structured: Some(object(json!({"valid": true}))),
             }),
-            // What the database says of a statement that it prepares is the answer here, not a
+            // An error while the database prepares the statement is the answer here, not a
             // failure.
             Err(error) if error.kind == ToolErrorKind::Failed => {
                 let answer = error.message.trim_start_matches("The database answered: ");
@@ -239,7 +239,7 @@ impl Sql {
         let (max, rows) = SAMPLES;
         let tables = self.engine.tables(bounds).await?;
         let bounds = Bounds {
-            // All samples are one result, so each gets its share.
+            // All samples share the bounds of one result.
             bytes: bounds.bytes / max,
             ..bounds
         };
@@ -364,7 +364,7 @@ fn tree(rows: &[Vec<Value>]) -> String {
 
 /// Finds a table by its name, with its schema or without; then ignoring case.
 fn find<'a>(tables: &'a [TableName], name: &str) -> Result<&'a TableName, ToolError> {
-    // As it is written first: a database may have both `Users` and `users`.
+    // The exact spelling comes first: a database may have both `Users` and `users`.
     let full = |table: &TableName| format!("{}.{}", table.schema, table.bare);
     let lower = name.to_lowercase();
     tables

@@ -59,12 +59,12 @@ impl MySqlServer {
     /// `powerful`: users that may do more than read are let through.
     pub(super) fn new(options: MySqlConnectOptions, powerful: bool) -> Self {
         let options = options
-            // The driver would set a mode of its own, in which `||` joins texts. `open` sets the
-            // mode in which the guard reads them.
+            // The driver would set a mode in which `||` joins texts. `open` sets the mode that the
+            // guard expects.
             .pipes_as_concat(false)
             .no_engine_substitution(false)
-            // A prepared statement would outlive its call. Statements are not logged, as they hold
-            // what people look for.
+            // A cached statement would outlive its call. Statements are not logged because they
+            // reveal what people look for.
             .statement_cache_capacity(0)
             .disable_statement_logging();
         Self { options, powerful }
@@ -166,12 +166,10 @@ impl Server for MySqlServer {
 }
 
 fn cell(row: &MySqlRow, at: usize) -> Value {
-    let Ok(value) = row.try_get_raw(at) else {
+    let value = row.try_get_raw(at).ok();
+    let Some(value) = value.filter(|value| !value.is_null()) else {
         return Value::Null;
     };
-    if value.is_null() {
-        return Value::Null;
-    }
     let kind = value.type_info().name().to_owned();
     read(&kind, value).unwrap_or_else(|| format!("<{kind}>").into())
 }

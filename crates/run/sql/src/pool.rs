@@ -67,7 +67,8 @@ impl<S: Server> Pool<S> {
     /// A connection that answers.
     pub(super) async fn acquire(&self) -> Result<Lease<S::ServerConnection>, ToolError> {
         let permit = permit(&self.permits).await?;
-        // One that does not answer is dropped, and the next one is tried.
+        // A connection that does not answer is dropped, which closes it, and the next one is
+        // tried.
         while let Some(mut connection) = self.idle() {
             // The server may have gone away since.
             if let Ok(Ok(())) = timeout(ACQUIRE_TIMEOUT, connection.as_mut().ping()).await {

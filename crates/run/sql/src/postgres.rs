@@ -58,8 +58,8 @@ impl PostgresServer {
     pub(super) fn new(options: PgConnectOptions, powerful: bool) -> Self {
         let options = options
             .application_name("repertoire")
-            // A prepared statement would outlive its call. Statements are not logged, as they hold
-            // what people look for.
+            // A cached statement would outlive its call. Statements are not logged because they
+            // reveal what people look for.
             .statement_cache_capacity(0)
             .disable_statement_logging();
         Self { options, powerful }
@@ -88,8 +88,8 @@ impl Server for PostgresServer {
             Order::Write => "READ WRITE",
             _ => "READ ONLY",
         };
-        // All of it is `LOCAL`, gone with the transaction: the next call begins with the settings
-        // of the role.
+        // Every setting is `LOCAL`, so it ends with the transaction and the next call starts
+        // afresh.
         let notices = if connection.notices {
             "SET LOCAL client_connection_check_interval = 1000; "
         } else {
@@ -144,12 +144,10 @@ impl Server for PostgresServer {
 
     /// All columns come as text.
     fn cell(row: &PgRow, at: usize, kind: &str) -> Value {
-        let Ok(value) = row.try_get_raw(at) else {
+        let value = row.try_get_raw(at).ok();
+        let Some(value) = value.filter(|value| !value.is_null()) else {
             return Value::Null;
         };
-        if value.is_null() {
-            return Value::Null;
-        }
         let Ok(bytes) = value.as_bytes() else {
             return format!("<{kind}>").into();
         };
@@ -184,14 +182,14 @@ impl Server for PostgresServer {
 /// A query as the inside of one that makes text of its columns, and takes one row
 /// more than fits.
 fn wrapped(sql: &str, columns: &[Column], limit: usize) -> String {
-    // One more than is shown, so that `rows` notices the cut.
+    // One character more than is shown, so that `rows` notices the cut.
     let max = rows::MAX_CELL_BYTES + 1;
     let text = |(at, column): (usize, &Column)| match column.kind.as_str() {
         "BYTEA" => format!("'<' || octet_length(t.c{at}) || ' bytes>' AS c{at}"),
         _ => format!("left(t.c{at}::text, {max}) AS c{at}"),
     };
     let texts: Vec<_> = columns.iter().enumerate().map(text).collect();
-    // By position, since a query may give two columns one name, or none.
+    // Columns are named by position: in a query, two may share a name or have none.
     let names: Vec<_> = (0..columns.len()).map(|at| format!("c{at}")).collect();
     let (texts, names) = (texts.join(", "), names.join(", "));
     let limit = limit.saturating_add(1);

@@ -77,7 +77,8 @@ pub(super) fn check(dialect: Dialect, name: &ObjectName) -> CheckResult {
     let parts = dialect.folded_parts(name).unwrap_or_default();
     let (schema, table) = match parts.as_slice() {
         [table] => ("", table.as_str()),
-        // What is before the schema is the database, and PostgreSQL reaches no other one.
+        // A name before the schema is that of the database, and PostgreSQL cannot reach another
+        // one.
         [.., schema, table] => (schema.as_str(), table.as_str()),
         [] => return Err(Refusal::syntax("A table has no name.")),
     };
@@ -96,7 +97,7 @@ pub(super) fn check(dialect: Dialect, name: &ObjectName) -> CheckResult {
                     "Write a table of the user's own with this name in double quotes",
                 ));
             }
-            // `pg_catalog` is searched even where nobody names it, and first.
+            // PostgreSQL searches `pg_catalog` even if nobody names it.
             let own = schema == "pg_catalog"
                 || schema == "pg_toast"
                 || (schema.is_empty() && table.starts_with("pg_"));

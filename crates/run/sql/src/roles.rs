@@ -38,8 +38,8 @@ const MYSQL: &[&str] = &[
 
 /// Refuses a role of `PostgreSQL` that may do more than read and write tables.
 pub(super) async fn postgres(connection: &mut PgConnection) -> Result<(), ToolError> {
-    // Both users of the session, since it may `SET ROLE` back to the one that it logged in as. A
-    // superuser has every power, so for one that word is enough.
+    // Both roles of the session count, since it may `SET ROLE` back to the one that it logged in
+    // as. A superuser has every power, so that one word is enough.
     let powers: Vec<String> = sqlx::query_scalar(POSTGRES)
         .persistent(false)
         .fetch_all(connection)
@@ -74,7 +74,7 @@ fn powers(grant: &str) -> Vec<String> {
         // A role: what it may do has lines of its own.
         return Vec::new();
     };
-    // Writing these tables makes accounts, and reading them gives hashes of passwords.
+    // Writing these tables creates accounts, and reading them reveals password hashes.
     let own = rest.starts_with("`mysql`.") || rest.starts_with("mysql.");
     let mut found: Vec<String> = Vec::new();
     if rest.starts_with("*.*") || own {

@@ -5,6 +5,7 @@
 //! database writes them: larger and decimal numbers, dates, JSON, arrays. Binary
 //! values are shown by their size.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -70,7 +71,7 @@ impl Rows {
 
     /// Adds a row; false: it does not fit, and no further one will.
     pub(super) fn push(&mut self, row: Vec<Value>) -> bool {
-        // In the text a cell has a bar and two spaces.
+        // 3 for the bar and the two spaces around a cell in the Markdown table.
         let bytes: usize = row.iter().map(|cell| size(cell) + 3).sum();
         if self.held.len() >= self.bounds.rows {
             self.cut = Some(Cut::Rows);
@@ -90,18 +91,14 @@ impl Rows {
         if !self.columns.is_empty() {
             text.push('|');
             for column in &self.columns {
-                text.push(' ');
-                text.push_str(&plain(&column.name));
-                text.push_str(" |");
+                _ = write!(text, " {} |", plain(&column.name));
             }
             text.push_str("\n|");
             text.push_str(&"---|".repeat(self.columns.len()));
             for row in &self.held {
                 text.push_str("\n|");
                 for cell in row {
-                    text.push(' ');
-                    text.push_str(&shown(cell));
-                    text.push_str(" |");
+                    _ = write!(text, " {} |", shown(cell));
                 }
             }
             text.push_str("\n\n");

@@ -96,7 +96,7 @@ fn replace(call: &Context<'_>, limit: usize) -> Result<Option<String>> {
 
 fn trim(call: &Context<'_>, left: bool, right: bool) -> Option<ToSqlOutput<'static>> {
     let value = text(call.get_raw(0))?;
-    // A set: the engine compares each letter of the one text with each of the other.
+    // A set, because the engine compares each character of the one text with each of the other.
     let letters: FxHashSet<char> = if call.len() > 1 {
         text(call.get_raw(1))?.chars().collect()
     } else {

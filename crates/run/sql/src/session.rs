@@ -162,7 +162,8 @@ where
         bounds: Bounds,
     ) -> Result<Lease<S::ServerConnection>, ToolError> {
         let mut lease = self.pool.acquire().await?;
-        // Several statements in one message: it is the server's own text, and saves round trips.
+        // One round trip for several statements: this text is ours, so it needs no prepared
+        // protocol.
         let begin = AssertSqlSafe(S::begin(&lease.connection, order, bounds));
         match sqlx::raw_sql(begin)
             .execute(lease.connection.as_mut())
@@ -253,7 +254,8 @@ pub(super) async fn read<S: Server>(
                 let kind = |at: usize| rows.columns.get(at).map_or("", |column| &column.kind);
                 let cells = (0..row.len()).map(|at| S::cell(&row, at, kind(at)));
                 let cells = cells.collect();
-                // What writes is read to its end: letting go of the connection would roll it back.
+                // A statement that writes is read to its end: dropping the connection would roll
+                // it back.
                 if !rows.push(cells) && order != Order::Write {
                     break;
                 }

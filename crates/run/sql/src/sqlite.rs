@@ -211,7 +211,7 @@ fn image() -> rusqlite::Result<&'static [u8]> {
     let connection = Connection::open_in_memory()?;
     connection.execute_batch(SAMPLE)?;
     let image = connection.serialize("main")?.to_vec();
-    // Two callers that come at once both make it; the first to finish sets it.
+    // Two callers may both build it; the first to finish wins.
     Ok(IMAGE.get_or_init(|| image))
 }
 
@@ -230,10 +230,10 @@ fn open(source: &Source, writes: bool, wanted: &Arc<AtomicBool>) -> rusqlite::Re
             } else {
                 OpenFlags::SQLITE_OPEN_READ_ONLY
             };
-            // A connection never leaves its thread, so it needs no lock.
+            // A connection never leaves its thread, so the engine need not lock it.
             let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             if *immutable {
-                // A `?` in the path would begin options of the URI, such as `mode=rwc`.
+                // A `?` in the path would start options of the URI, such as `mode=rwc`.
                 let path = percent_encoding::utf8_percent_encode(
                     &path.to_string_lossy(),
                     percent_encoding::NON_ALPHANUMERIC,
@@ -247,7 +247,7 @@ fn open(source: &Source, writes: bool, wanted: &Arc<AtomicBool>) -> rusqlite::Re
         }
     };
     connection.busy_timeout(Duration::from_secs(2))?;
-    // The engine counts for the whole process: all statements in work share it.
+    // The engine has one such limit for the whole process: all running statements share it.
     connection.pragma_update(None, "hard_heap_limit", MAX_MEMORY_BYTES)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "query_only", !writes)?;
@@ -319,8 +319,8 @@ fn inside(
         .collect();
     let width = columns.len();
     let mut rows = Rows::new(bounds, columns);
-    // The guard lets through what its parser does not know, if it begins like a query. The engine
-    // knows what it is.
+    // The guard lets unknown syntax through if it begins like a query. The engine knows whether it
+    // is one.
     if order != Order::Write && (width == 0 || !statement.readonly()) {
         return Ok(Err(error::no_rows()));
     }

@@ -69,7 +69,7 @@ impl<'a> QueryWalk<'a> {
                 listed,
                 of_row,
             });
-            // One use that is not of a row is enough for the server to be asked.
+            // A single use on something else than a row is enough to ask the server.
             entry.of_row &= of_row;
         }
         self.names
@@ -129,7 +129,7 @@ impl<'a> QueryWalk<'a> {
             | SetExpr::Query(_)
             | SetExpr::Values(_)
             | SetExpr::SetOperation { .. } => Ok(()),
-            // The parser has the name as a text and not as a relation, so it would not be checked.
+            // The parser holds its name as a text, not as a relation, so nothing would check it.
             SetExpr::Table(_) => Err(Refusal::denied(
                 "TABLE is not supported here.",
                 "Write SELECT * FROM and the table's name",
@@ -142,7 +142,7 @@ impl<'a> QueryWalk<'a> {
     }
 
     fn query(&mut self, query: &Query) -> CheckResult {
-        // A lock that a reader takes makes the database's other users wait for the agent.
+        // Row locks would make the database's other users wait for the agent.
         if !query.locks.is_empty() {
             return Err(Refusal::operation("SELECT FOR UPDATE", self.read_only));
         }
@@ -201,7 +201,7 @@ impl<'a> QueryWalk<'a> {
                 if !with_hints.is_empty() || json_path.is_some() {
                     return unknown("This kind of table");
                 }
-                // `FOR SYSTEM_TIME` of MariaDB.
+                // Only MariaDB has versions of tables (`FOR SYSTEM_TIME`).
                 if version.is_some() && self.dialect != Dialect::MySql {
                     return unknown("A version of a table");
                 }
@@ -254,8 +254,8 @@ impl<'a> QueryWalk<'a> {
             Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_) | Value::Null => {}
             Value::HexStringLiteral(text) | Value::SingleQuotedByteStringLiteral(text)
                 if digits(text) => {}
-            // A string in MySQL, by the mode that each session gets, and in SQLite where no column
-            // has the name.
+            // In MySQL this is a string, by the mode that each session gets; in SQLite it is one
+            // if no column has that name.
             Value::DoubleQuotedString(_) if self.dialect != Dialect::Postgres => {}
             Value::NationalStringLiteral(_) if self.dialect == Dialect::MySql => {}
             Value::DollarQuotedString(text) if postgres => value.value = plain(&text.value),
@@ -272,7 +272,7 @@ impl<'a> QueryWalk<'a> {
 
     fn ident(&self, ident: &Ident) -> CheckResult {
         match self.dialect {
-            // What is left after the cut may be the name of something else than was checked.
+            // The truncated name may be that of another object than the one that was checked.
             Dialect::Postgres if ident.value.len() > 63 => Err(Refusal::syntax(
                 "A name has more than 63 bytes, which PostgreSQL would cut.",
             )),

@@ -58,7 +58,7 @@ fn normalize(argument: &ToolArgument, arguments: &mut Map<String, Value>) {
         return;
     };
     let read = serde_json::from_str::<Value>(text.trim()).ok();
-    // Only into the type that is declared: the text "5" stays a text where one is wanted.
+    // Only the declared type counts: the text "5" stays a text where a text is declared.
     let read = read.filter(|read| match kind {
         "integer" | "number" => read.is_number(),
         "boolean" => read.is_boolean(),
@@ -119,7 +119,7 @@ pub(super) fn check(
             arguments.insert(argument.name.clone(), default.clone());
         }
     }
-    // Before the schema, to which a rounded id is an integer like any other.
+    // The schema comes later, because to it a rounded id is an integer like any other.
     let inexact = inexact_integers(tool, &arguments);
     if !inexact.is_empty() {
         return Err(inexact);
@@ -186,7 +186,7 @@ fn problem(error: &jsonschema::ValidationError<'_>) -> ArgumentProblem {
             let received = received(error.instance());
             (format!("Expected {expected}, received {received}"), "json")
         }
-        // The library quotes the value, which may be long or secret, unless it is masked.
+        // Without masking, the library would quote the value, which may be long or secret.
         _ => (error.masked().to_string(), "schema"),
     };
     ArgumentProblem {

@@ -167,7 +167,7 @@ impl Tools {
             };
             self.run(&tool.name, invocation).await?
         };
-        // Workers' results were bounded before they came; this holds for every handler.
+        // The host bounds results of workers earlier. This check is for all handlers.
         let limit = inner.options.result_bytes;
         let bytes = output.text.len() + output.structured.as_ref().map_or(0, super::session::size);
         if bytes > limit {

@@ -126,8 +126,8 @@ impl Ring {
                 let taken: Vec<_> = records.cloned().collect();
                 let end = taken.last().map_or(0, |record| record.number + 1);
                 let first = waiting.first;
-                // After `keep_calls` was made smaller there are many to remove: some go with each
-                // write.
+                // If `keep_calls` was made smaller, there are many to remove: each write removes
+                // some.
                 let start = end.saturating_sub(self.keep);
                 let forgotten = first..start.clamp(first, first + REMOVALS_PER_WRITE);
                 (taken, forgotten)
@@ -137,7 +137,7 @@ impl Ring {
             }
             let mut batch = Batch::new();
             for record in &taken {
-                // A second writer may have taken the number, and its record must stay.
+                // A second writer may have taken the number, and its record must survive.
                 batch.expect(&self.table, &record.number, Expect::Absent);
                 batch.put(&self.table, &record.number, record);
             }
@@ -283,7 +283,7 @@ impl Journal {
                 .and_then(|text| page_start(&text))
                 .ok_or(registry::Error::PageToken)?,
         };
-        // One more than is shown says whether there is another page.
+        // One more than fits on the page shows whether there is another page.
         let mut calls = self.calls.newest(&self.store, below.0, limit + 1)?;
         let mut stray = self.stray.newest(&self.store, below.1, limit + 1)?;
         let mut page = Vec::with_capacity(limit.min(calls.len() + stray.len()));
@@ -291,7 +291,8 @@ impl Journal {
         calls.reverse();
         stray.reverse();
         while page.len() < limit {
-            // An empty list is `None`, which is before any time, so it never wins.
+            // For an empty list the time is `None`, which is less than any other, so it never
+            // wins.
             let is_stray = match (calls.last(), stray.last()) {
                 (None, None) => break,
                 (call, stray) => call.map(|call| call.at) < stray.map(|stray| stray.at),

@@ -57,13 +57,18 @@ pub(super) fn resource(id: &SkillId, name: &str, content: String, session: &str)
 
 /// An author's text between the two lines.
 fn between(whose: &str, text: &str, session: &str) -> String {
-    // The author wrote the text before the session had an id, so it cannot hold this line.
+    // The author could not know the id of a later session, so the text cannot contain this line.
     let mark: String = session.chars().take(MARK_CHARS).collect();
-    format!(
-        "{whose}, by its author and not by the user or the system, up to the line `End {mark}`:\n\n{}\n\n\
-         End {mark}",
-        text.trim()
-    )
+    let (before, after) = lines_around(whose, &mark);
+    format!("{before}\n\n{}\n\n{after}", text.trim())
+}
+
+/// The lines before and behind an author's text; `mark` is nothing that the author could know.
+pub(super) fn lines_around(whose: &str, mark: &str) -> (String, String) {
+    let before = format!(
+        "{whose}, by its author and not by the user or the system, up to the line `End {mark}`:"
+    );
+    (before, format!("End {mark}"))
 }
 
 /// The text for a skill that is loaded already.

@@ -150,8 +150,8 @@ impl Tools {
             inner
                 .sessions
                 .change(&load.session, &load.caller, |session| {
-                    let Some(at) = session.skills.iter().position(|one| one.skill.key() == key)
-                    else {
+                    let mut skills = session.skills.iter_mut();
+                    let Some(loaded) = skills.find(|one| one.skill.key() == key) else {
                         let loaded = Loaded {
                             skill: head.id.clone(),
                             number,
@@ -163,9 +163,6 @@ impl Tools {
                         };
                         session.skills.push(loaded.clone());
                         return Ok((loaded, None));
-                    };
-                    let Some(loaded) = session.skills.get_mut(at) else {
-                        return Err(Error::Internal("a skill left its session".to_owned()));
                     };
                     let replaced = (loaded.digest != digest).then_some(loaded.number);
                     loaded.count = loaded.count.saturating_add(1);
@@ -200,7 +197,7 @@ impl Tools {
             count: loaded.count,
             content,
             tools: tools
-                // A withdrawn version can still be loaded by its number, to be read.
+                // A withdrawn version can still be loaded by its number, but only to be read.
                 .filter(|_| !is_withdrawn)
                 .map(|tool| tool.name.clone())
                 .collect(),

@@ -30,8 +30,7 @@ impl<'a> Recorded<'a> {
         let inner = &*tools.inner;
         #[expect(clippy::expect_used, reason = "an object of JSON has text keys")]
         let arguments = serde_json::to_vec(&call.arguments).expect("JSON is written as JSON");
-        // Whoever knows the id of a session can use it, so the list has the beginning of its
-        // digest.
+        // The id of a session is a secret, so the list shows the beginning of its digest.
         let session = match call.session.as_str() {
             "" => String::new(),
             session => Digest::of(session.as_bytes())
@@ -70,7 +69,7 @@ impl<'a> Recorded<'a> {
 
     /// The tool is one of this skill.
     pub(super) fn found(&mut self, loaded: &Loaded) {
-        // Until here any tool could have been one of a folder. Now its skill is known.
+        // Until now the tool might have been one of a folder. Here its skill is known.
         self.hides = loaded.is_local;
         if let Some(record) = &mut self.record {
             record.skill = Some(loaded.skill.clone());

@@ -174,7 +174,7 @@ impl Sessions {
                 reason: error.to_string(),
             })?;
             let keys = page.iter().map(|(key, _)| *key).collect();
-            // Pages come by number, so the last word on a session is that of its latest page.
+            // Pages are scanned by number, so the latest page that has a session wins.
             for (key, session) in page {
                 state.put(key, session);
             }
@@ -216,7 +216,7 @@ impl Sessions {
             }
             let written = session.used_at.duration_until(now) < TOUCH;
             let mut used = (*session).clone();
-            // A clock that was set back makes no session older.
+            // A clock that was set back must not age a session.
             used.used_at = now.max(used.used_at);
             let used = Arc::new(used);
             state.put(key, Arc::clone(&used));
@@ -331,7 +331,7 @@ impl Sessions {
     pub(super) async fn write(&self) -> Result<(), CommitError> {
         self.with(|state| {
             self.end(state);
-            // In this order: a page is removed once all that was on it is on a later one.
+            // The order matters: a page is removed only once everything on it is on a later page.
             state.give_up_pages();
         });
         while self.write_pages().await? {}
@@ -363,7 +363,7 @@ impl Sessions {
                 }
                 return Ok(is_full);
             }
-            // They left the list of what is unwritten when they were put on pages.
+            // They were taken off the list of unwritten sessions when the pages were made.
             for (key, _) in pages.iter().flat_map(|(_, page)| page) {
                 state.differs(*key);
             }

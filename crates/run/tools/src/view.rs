@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Error, Tools};
+use super::{Error, Tools, level};
 use lookup::{FilePart, is_address};
 use model::{
     Digest, FilePath, Principal, Reference, SkillId, SkillUri, VersionNumber, VersionSelector,
@@ -194,12 +194,8 @@ fn between(id: &SkillId, name: &str, digest: Digest, shown: &FileView) -> Option
         return None;
     }
     let mark: String = digest.hex().chars().take(MARK_CHARS).collect();
-    let name = inert_line(name);
-    let before = format!(
-        "`{name}` of the skill `{id}`, by its author and not by the user or the system, up to the line \
-         `End {mark}`:"
-    );
-    Some((before, format!("End {mark}")))
+    let whose = format!("`{}` of the skill `{id}`", inert_line(name));
+    Some(level::lines_around(&whose, &mark))
 }
 
 /// A part of a text: from a character on, and up to the end of a line where there is one

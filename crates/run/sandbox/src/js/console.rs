@@ -53,7 +53,7 @@ pub(super) fn recorded<'js>(realm: &Rc<Realm<'js>>) -> Result<Rc<RefCell<String>
                     Ok(line) => {
                         let mut written = written.borrow_mut();
                         if written.len() + line.len() >= realm.limits.output_bytes {
-                            // Not by an exception, which the solution could catch to go on
+                            // An exception could be caught by the solution, which would go on
                             // writing.
                             realm.deadline.stop(Stopped::Output);
                         } else {
@@ -99,12 +99,9 @@ fn formatted<'a>(format: &str, mut values: &'a [Taken]) -> (String, &'a [Taken])
     let mut text = String::with_capacity(format.len());
     let mut letters = format.chars().peekable();
     while let Some(letter) = letters.next() {
-        let kind = match letters.peek() {
-            Some(kind) if letter == '%' => *kind,
-            _ => {
-                text.push(letter);
-                continue;
-            }
+        let Some(kind) = letters.peek().copied().filter(|_| letter == '%') else {
+            text.push(letter);
+            continue;
         };
         let value = match kind {
             '%' => "%".to_owned(),

@@ -183,8 +183,8 @@ impl<'js> Realm<'js> {
     /// The value of an expression, or of statements the last one's; of a promise what it
     /// settles to.
     pub(super) fn expression(&self, source: &str) -> Result<Value<'js>, Halt> {
-        // In brackets `{a: 1}` is an object and no block. They have lines of their own, so that a
-        // comment at the end of the source does not take the closing one.
+        // In brackets `{a: 1}` is an object and not a block. The brackets are on lines of their
+        // own, so that a comment at the end of the source does not swallow the closing one.
         let alone = format!("(\n{source}\n)");
         let reads = |text: &str, waits: bool| self.reads.call::<_, bool>((text, waits));
         // Evaluation with `await` wraps the result in a promise, so it is used only if needed.
@@ -250,7 +250,8 @@ impl<'js> Realm<'js> {
     pub(super) fn call(&self, function: &Function<'js>) -> Result<Value<'js>, Halt> {
         let value = function.call::<_, Value>(());
         self.check()?;
-        // Only now: a limit that was hit goes before what the function came to.
+        // The check comes first: a case that hit a limit has ended, whatever the function
+        // returned.
         Ok(value?)
     }
 
@@ -305,8 +306,8 @@ impl<'js> Realm<'js> {
             }
         };
         match (thrown.name.as_str(), thrown.message.as_str()) {
-            // By the engine's words, as it has no codes. A solution that throws the same words
-            // itself gets the verdict that it asks for.
+            // The engine has no codes, only these words. A solution that throws them itself gets
+            // the verdict that it asks for.
             ("RangeError", "Maximum call stack size exceeded") => Outcome::Stopped(Stopped::Stack),
             ("InternalError", "out of memory" | "out of memory in regexp execution") => {
                 Outcome::Stopped(Stopped::Memory)

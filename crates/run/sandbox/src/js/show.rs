@@ -87,14 +87,15 @@ fn together(
     indent: usize,
 ) -> String {
     let count = items.len();
-    // Node does not group shorter lists.
+    // Like Node, which groups only lists of more than six items.
     let items = if open == '[' && count > 6 {
         grouped(items, indent)
     } else {
         items
     };
     let width: usize = items.iter().map(|item| item.chars().count()).sum();
-    // Node's own sum (`reduceToSingleString`): two for each item, 10, and 1 for the bracket.
+    // This is the sum of Node's `reduceToSingleString`: two for each item, 10, and 1 for the
+    // bracket.
     let fits = width + 2 * items.len() + indent + title.len() + 11 <= MAX_LINE_CHARS
         && levels(value, depth) <= MAX_LINE_DEPTH
         && items.iter().all(|item| !item.contains('\n'));
@@ -230,11 +231,9 @@ fn quoted(text: &str) -> String {
 }
 
 fn named(key: &str) -> String {
-    let mut letters = key.chars();
-    let first = letters
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_' || c == '$');
-    if first && letters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$') {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let is_plain = !key.is_empty() && key.chars().all(is_letter);
+    if is_plain && !key.starts_with(|c: char| c.is_ascii_digit()) {
         key.to_owned()
     } else {
         quoted(key)

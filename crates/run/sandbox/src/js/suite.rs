@@ -21,6 +21,7 @@ const MAX_SHOWN: usize = 1000;
 const ASSERTION: &str = "AssertionError";
 
 /// A `describe`, or the file.
+#[derive(Default)]
 struct Group<'js> {
     /// With those of what it is in.
     name: String,
@@ -39,8 +40,9 @@ enum Item<'js> {
 }
 
 /// Which tests of a group or file are run.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Mode {
+    #[default]
     Plain,
     Only,
     Skip,
@@ -126,7 +128,8 @@ impl<'js> Tests<'js> {
     pub(super) fn run(self, solution: &str) -> Result<Vec<TestOutcome>, Halt> {
         let Self(shared) = self;
         let result = shared.realm.script(SOLUTION, solution).and_then(|()| {
-            // Taken out of what strangers reach, so that a test cannot change which tests are run.
+            // The groups are taken out of the reach of strangers, so that a running test cannot
+            // change which tests are run.
             let suite = {
                 let mut suite = shared.suite.borrow_mut();
                 suite.closed = true;
@@ -238,7 +241,7 @@ impl<'js> Shared<'js> {
             suite.current = inner;
             outer
         };
-        // Without a borrow of the suite: the body registers tests, which borrows it again.
+        // The suite must not be borrowed here: the body registers tests, which borrows it mutably.
         let result = body.call::<_, Value>(());
         let inner = {
             let mut suite = self.suite.borrow_mut();
@@ -298,12 +301,8 @@ impl Group<'_> {
         Self {
             name,
             parent,
-            before_all: Vec::new(),
-            after_all: Vec::new(),
-            before_each: Vec::new(),
-            after_each: Vec::new(),
-            items: Vec::new(),
             mode,
+            ..Self::default()
         }
     }
 
@@ -403,7 +402,7 @@ impl<'js> Running<'_, 'js> {
             groups.push(group);
             next = group.parent;
         }
-        // `expect.js` hands over two functions, in this order: one for before a test, one for
+        // `expect.js` registers two functions in this order: one to run before each test, one
         // after it.
         let mut error = self.all(self.suite.around.get(..1).unwrap_or_default())?;
         for group in groups.iter().rev() {
@@ -418,8 +417,8 @@ impl<'js> Running<'_, 'js> {
             error = self.all(self.suite.around.get(1..).unwrap_or_default())?;
         }
         for group in &groups {
-            // Even where the test failed, as what it leaves behind would be in the way of the next
-            // one. The first error is reported.
+            // Cleanup runs even after a failure, or the next test would trip over what this one
+            // left behind. The first error is reported.
             let after = self.all(&group.after_each)?;
             error = error.or(after);
         }

@@ -52,7 +52,8 @@ impl<'a, 'js> Taking<'a, 'js> {
 
     pub(super) fn take(&mut self, value: &Value<'js>, depth: usize) -> Result<Taken, Halt> {
         self.spend(NODE_BYTES)?;
-        // A level of an object is three of JSON, and serde_json reads 128 of these.
+        // Each level becomes up to three levels of JSON, and serde_json refuses to read more than
+        // 128.
         if depth > MAX_DEPTH {
             return Err(Halt::Stopped(Stopped::Output));
         }

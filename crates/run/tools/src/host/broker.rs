@@ -89,8 +89,8 @@ struct Route {
     skill: SkillId,
     method: String,
     workers: BTreeSet<WorkerNo>,
-    // By number, not by arrival: a call that comes back from a worker that left goes before those
-    // that came after it.
+    // Ordered by number and not by arrival: a call that comes back from a worker that left goes
+    // before later calls.
     queue: BTreeSet<CallNo>,
 }
 
@@ -299,7 +299,7 @@ impl Broker {
 
     /// Fills a worker's free slots with the oldest calls that it serves.
     fn feed(&mut self, no: WorkerNo) {
-        // Mostly nothing waits, and then no queue is looked at.
+        // Usually nothing waits, and then the queues need not be searched.
         while self.waiting > 0
             && let Some(worker) = self.workers.get(&no)
             && !worker.drains
@@ -335,7 +335,7 @@ impl Broker {
                     worker.notify.notify_one();
                 }
             }
-            // The worker was not sent it, so it cannot have run.
+            // The call was never sent, so the tool cannot have run.
             Some(_) => self.forget(no),
             None => {
                 self.unqueue(no);

@@ -67,7 +67,7 @@ impl WorkerRegistry {
                 found = Some(&entry.identity);
             }
         }
-        // No token hashes like an empty one, which an entry may have by mistake.
+        // A missing token hashes like an empty one, which an entry may have by mistake.
         found.filter(|_| token.is_some()).map(Arc::clone).ok_or_else(|| {
             Failure::new(Code::WorkerRefused, "The worker is not let in")
                 .suggest("Show the token of an entry of `tools.workers` of the server's config file, as `authorization: Bearer TOKEN`")

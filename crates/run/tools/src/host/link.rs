@@ -131,7 +131,7 @@ impl Host {
             .instrument(span),
         );
         let mut beat = tokio::time::interval_at(Instant::now() + heartbeat, heartbeat);
-        // After a pause one heartbeat says as much as a burst of them.
+        // After a pause, one heartbeat says as much as a burst.
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let writer = WorkerWriter {
             host: self.clone(),
@@ -269,7 +269,7 @@ fn size(output: &Output) -> usize {
         }
     }
 
-    // Counted and not written: a result may be as large as a message of a worker.
+    // Counting avoids a copy: a result may be as large as a message.
     let mut count = Count(output.text.len());
     if let Some(structured) = &output.structured
         && serde_json::to_writer(&mut count, structured).is_err()
@@ -327,7 +327,7 @@ impl WorkerWriter {
                     return Some(Err(failure.suggest("Attach again when it is back")));
                 }
                 Next::Gone => {
-                    // The reader lets go of the worker a moment before it says why.
+                    // The reader removes the worker a moment before it reports why.
                     let end = ended.await;
                     self.ended = None;
                     return end.ok()?.err().map(Err);

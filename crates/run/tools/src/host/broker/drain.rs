@@ -29,7 +29,8 @@ impl Broker {
         worker
             .outbox
             .retain(|outgoing| !matches!(outgoing, Outgoing::Invoke(_)));
-        // Before the calls are given away, else this worker would be the freest and get them back.
+        // This must come before the calls are reassigned, or they would go back to this worker,
+        // which is the freest now.
         let routes = std::mem::take(&mut worker.routes);
         self.close(no, routes);
         for call in unsent {
@@ -76,7 +77,8 @@ impl Broker {
     /// A worker is gone. Calls that it has fail, for it may have run them; those that
     /// it was not sent go to others.
     pub(in crate::host) fn leave(&mut self, no: WorkerNo) {
-        // First the calls that it was not sent: what it holds after that may have run.
+        // Draining first returns the unsent calls; whatever the worker still holds after that may
+        // have run.
         self.drain(no);
         let Some(worker) = self.workers.remove(&no) else {
             return;
