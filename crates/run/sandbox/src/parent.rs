@@ -313,7 +313,8 @@ fn processor_time(id: u32) -> Option<Duration> {
     let (_, fields) = stat.rsplit_once(')')?;
     // `utime` and `stime`, fields 14 and 15 of proc(5); the first one here is field 3.
     let ticks = fields.split_whitespace().skip(11).take(2);
-    let ticks: u64 = ticks.map(|ticks| ticks.parse().unwrap_or(0)).sum();
+    let ticks = ticks.map(|ticks| ticks.parse::<u64>().ok());
+    let ticks = ticks.sum::<Option<u64>>()?;
     let per_second = rustix::param::clock_ticks_per_second().max(1);
     Some(Duration::from_millis(
         ticks.saturating_mul(1000) / per_second,
