@@ -1,7 +1,7 @@
-//! What makes the tools of a skill run.
+//! The trait that runs the tools of a skill.
 //!
-//! Not here: handlers themselves (`sql`, `jira`, the workers of `tools`), and what is
-//! checked before a call (`tools`).
+//! Not here: handlers themselves (`sql`, `jira`, the workers of `tools`), and the checks
+//! before a call (`tools`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 
 use model::{Code, Digest, Failure, Principal, SkillId, VersionNumber};
 
-/// The method that says what level 2 begins with, such as the schema of a
+/// The method that returns the beginning of level 2, such as the schema of a
 /// database. A handler need not have it.
 pub const LOAD_CORE: &str = "load_core";
 
@@ -31,17 +31,17 @@ pub type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Runs methods of skills.
 ///
-/// What it is given was checked: the skill is loaded, the arguments keep to the
-/// tool's schema, defaults are filled in. A future that is dropped is a call
-/// that nobody waits for any more; the gate drops it at its deadline.
+/// Its input was checked: the skill is loaded, the arguments match the tool's
+/// schema, defaults are filled in. A future that is dropped is a call that
+/// nobody waits for any more; the gate drops it at its deadline.
 pub trait Handler: Send + Sync + fmt::Debug {
-    /// It runs this method of this skill now.
+    /// Whether it runs this method of this skill now.
     fn serves(&self, skill: &SkillId, method: &str) -> bool;
 
-    /// Skills that it serves now, for lists of tools.
+    /// Returns the skills that it serves now, for lists of tools.
     fn skills(&self) -> Vec<SkillId>;
 
-    /// Why none of its calls can succeed, for lists of tools; none: they may.
+    /// Returns why none of its calls can succeed, for lists of tools; none: they may.
     fn unavailable(&self) -> Option<String> {
         None
     }
@@ -67,30 +67,30 @@ pub struct Invocation {
     pub method: String,
     /// Arguments.
     pub arguments: Map<String, Value>,
-    /// What the session told the skill.
+    /// Context that the session gave the skill.
     pub context: Map<String, Value>,
-    /// How long the caller waits.
+    /// Time that the caller waits.
     pub timeout: Duration,
-    /// The same for a call that is repeated.
+    /// Key that a repeated call has again.
     pub idempotency_key: String,
-    /// Who calls.
+    /// The caller.
     pub caller: Principal,
-    /// Where to tell how far it is; a full channel is passed over.
+    /// Channel for progress; when it is full, a report is dropped.
     pub progress: Option<mpsc::Sender<Progress>>,
 }
 
-/// How far a call is.
+/// Progress of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// What is done.
+    /// Work that is done.
     pub done: f64,
-    /// What there is to do, where that is known.
+    /// All of the work, where that is known.
     pub total: Option<f64>,
-    /// What happens.
+    /// The current step.
     pub message: String,
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Output {
     /// As text.
@@ -108,9 +108,18 @@ impl Output {
             structured: None,
         }
     }
+
+    /// A result for people and for programs.
+    #[must_use]
+    pub fn structured(text: impl Into<String>, structured: Map<String, Value>) -> Self {
+        Self {
+            text: text.into(),
+            structured: Some(structured),
+        }
+    }
 }
 
-/// What sort of failure of a call it is.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolErrorKind {
     /// The tool could not do it.
@@ -132,15 +141,15 @@ pub enum ToolErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
-    /// What sort of failure it is.
+    /// Its kind.
     pub kind: ToolErrorKind,
-    /// What happened.
+    /// Description of the failure.
     pub message: String,
-    /// What the caller can do next.
+    /// Next steps for the caller.
     pub suggestions: Vec<String>,
     /// Argument that is wrong; empty: none.
     pub field: String,
-    /// When to try again.
+    /// Delay before another attempt.
     pub retry_after: Option<Duration>,
 }
 
@@ -157,6 +166,36 @@ impl ToolError {
         }
     }
 
+    /// The tool could not do it.
+    #[must_use]
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(ToolErrorKind::Failed, message)
+    }
+
+    /// An argument is wrong.
+    #[must_use]
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ToolErrorKind::Invalid, message)
+    }
+
+    /// It is not allowed.
+    #[must_use]
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::new(ToolErrorKind::Denied, message)
+    }
+
+    /// It cannot be done now.
+    #[must_use]
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(ToolErrorKind::Unavailable, message)
+    }
+
+    /// It took longer than the caller waits.
+    #[must_use]
+    pub fn timeout(message: impl Into<String>) -> Self {
+        Self::new(ToolErrorKind::Timeout, message)
+    }
+
     /// Adds a next step.
     #[must_use]
     pub fn suggest(mut self, step: impl Into<String>) -> Self {
@@ -164,7 +203,7 @@ impl ToolError {
         self
     }
 
-    /// Says which argument is wrong.
+    /// Names the argument that is wrong.
     #[must_use]
     pub fn field(mut self, field: impl Into<String>) -> Self {
         self.field = field.into();
@@ -197,7 +236,7 @@ mod tests {
     use super::*;
 
     /// Everything of a failure that a caller gets to see.
-    fn told(
+    fn visible(
         error: ToolError,
     ) -> (
         Code,
@@ -251,7 +290,7 @@ mod tests {
         busy.retry_after = Some(Duration::from_secs(7));
         assert_eq!(busy.to_string(), "The database is busy");
         assert_eq!(
-            told(busy),
+            visible(busy),
             (
                 Code::ToolUnavailable,
                 "The database is busy".to_owned(),
@@ -267,7 +306,7 @@ mod tests {
         let wrong = ToolError::new(ToolErrorKind::Invalid, "There is no such table").field("table");
         assert_eq!(wrong.to_string(), "There is no such table");
         assert_eq!(
-            told(wrong),
+            visible(wrong),
             (
                 Code::InvalidParameter,
                 "There is no such table".to_owned(),

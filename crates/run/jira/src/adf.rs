@@ -3,13 +3,15 @@
 
 use serde_json::Value;
 
-/// It is a document.
+use super::value::list as list_at;
+
+/// Whether a value is a document.
 pub(super) fn is_document(value: &Value) -> bool {
     kind(value) == "doc" && value.get("content").is_some_and(Value::is_array)
 }
 
-/// A document as text. Formatting that is no structure is left out; a node that is
-/// not known is what it holds.
+/// A document as text. Formatting that is no structure is left out; an unknown
+/// node is shown by its content.
 pub(super) fn text(document: &Value) -> String {
     blocks(content(document)).join("\n\n")
 }
@@ -19,9 +21,7 @@ fn kind(node: &Value) -> &str {
 }
 
 fn content(node: &Value) -> &[Value] {
-    node.get("content")
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+    list_at(node, "/content")
 }
 
 fn attribute<'a>(node: &'a Value, name: &str) -> &'a str {
@@ -31,11 +31,19 @@ fn attribute<'a>(node: &'a Value, name: &str) -> &'a str {
         .unwrap_or_default()
 }
 
+/// The first of two attributes, or the second where that is empty.
+fn first_attribute<'a>(node: &'a Value, [first, second]: [&str; 2]) -> &'a str {
+    match attribute(node, first) {
+        "" => attribute(node, second),
+        text => text,
+    }
+}
+
 fn blocks(nodes: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
     let mut line = String::new();
     for node in nodes {
-        // Inline nodes beside blocks are a paragraph of their own.
+        // Inline nodes between blocks are a paragraph of their own.
         if let Some(text) = inline(node) {
             line.push_str(&text);
             continue;
@@ -117,7 +125,7 @@ fn block(node: &Value) -> String {
     }
 }
 
-/// The text of a node that stands in a line; none if it is a block.
+/// The text of an inline node; none if it is a block.
 fn inline(node: &Value) -> Option<String> {
     let text = match kind(node) {
         "text" => {
@@ -126,16 +134,10 @@ fn inline(node: &Value) -> Option<String> {
         }
         "hardBreak" => "\n".to_owned(),
         "mention" => {
-            let name = match attribute(node, "text") {
-                "" => attribute(node, "id"),
-                name => name,
-            };
+            let name = first_attribute(node, ["text", "id"]);
             format!("@{}", name.trim_start_matches('@'))
         }
-        "emoji" => match attribute(node, "text") {
-            "" => attribute(node, "shortName").to_owned(),
-            emoji => emoji.to_owned(),
-        },
+        "emoji" => first_attribute(node, ["text", "shortName"]).to_owned(),
         "inlineCard" => attribute(node, "url").to_owned(),
         "status" => format!("[{}]", attribute(node, "text")),
         "date" => date(node),
@@ -146,11 +148,10 @@ fn inline(node: &Value) -> Option<String> {
     Some(text)
 }
 
-/// Links and code are kept; bold and the like say nothing that is needed.
+/// Adds the marks of links and code; bold and the like say nothing that is needed.
 fn marked(node: &Value, text: &str) -> String {
-    let marks = node.get("marks").and_then(Value::as_array);
     let mut text = text.to_owned();
-    for mark in marks.into_iter().flatten() {
+    for mark in list_at(node, "/marks") {
         match kind(mark) {
             "code" => text = format!("`{text}`"),
             "link" => {
@@ -181,7 +182,7 @@ fn date(node: &Value) -> String {
 fn list(node: &Value, mark: impl Fn(u64) -> String) -> String {
     let mut lines = Vec::new();
     for (position, item) in (0..).zip(content(node)) {
-        // A list in a list of tasks is a member beside its tasks.
+        // A list in a list of tasks is a sibling of the tasks.
         let is_list = matches!(kind(item), "taskList" | "bulletList" | "orderedList");
         if is_list {
             lines.push(prefixed(&block(item), "  ", "  "));
@@ -208,7 +209,7 @@ fn table(node: &Value) -> String {
     rows.join("\n")
 }
 
-/// Each line with what stands before it.
+/// Puts a prefix before each line.
 fn prefixed(text: &str, first: &str, rest: &str) -> String {
     let mut out = String::new();
     for (position, line) in text.lines().enumerate() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use handler::{ToolError, ToolErrorKind};
+use handler::ToolError;
 
 /// Characters that JQL may have. Jira's own bound is higher, and a model's query
 /// that long is a mistake.
@@ -17,7 +17,7 @@ const MAX_FIELDS: usize = 100;
 pub(super) struct Arguments<'a>(&'a Map<String, Value>);
 
 fn wrong(field: &str, message: impl Into<String>) -> ToolError {
-    ToolError::new(ToolErrorKind::Invalid, message).field(field)
+    ToolError::invalid(message).field(field)
 }
 
 impl<'a> Arguments<'a> {

@@ -8,7 +8,7 @@ use super::client::Client;
 use super::cursor;
 use super::error::{Subject, Trouble};
 use super::page::{self, Page};
-use super::value::{add, at, cut, one_line, when};
+use super::value::{at, cut, list, one_line, when};
 use handler::{Output, ToolError};
 
 /// Changes of a page.
@@ -28,23 +28,12 @@ pub(super) async fn run(
         .await
         .map_err(|trouble| trouble.about(Subject::Issue(&key)))?;
     let token = page.token(&subject);
-    let mut text = format!("# History of {key}\n\n{}\n\n", page.heading("changes"));
-    let mut members = Vec::with_capacity(page.values.len());
-    for entry in &page.values {
-        let member = member(entry);
-        add(&mut text, format_args!("{}\n", line(&member)));
-        members.push(member);
-    }
-    if !members.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(&page::footing(token.as_deref()));
+    let members: Vec<Value> = page.values.iter().map(member).collect();
+    let heading = format!("# History of {key}\n\n{}", page.heading("changes"));
+    let text = page::text(&heading, members.iter().map(line), token.as_deref());
     let mut structured = page::structured("changes", members, page.total, token);
     structured.insert("key".to_owned(), key.into());
-    Ok(Output {
-        text,
-        structured: Some(structured),
-    })
+    Ok(Output::structured(text, structured))
 }
 
 /// Some of the changes. Data Center sends all of them each time, with the issue.
@@ -72,10 +61,8 @@ async fn fetch(client: &Client, key: &str, start: u64, until: Instant) -> Result
 }
 
 fn member(entry: &Value) -> Value {
-    let items = entry.get("items").and_then(Value::as_array);
-    let changes: Vec<Value> = items
-        .into_iter()
-        .flatten()
+    let changes: Vec<Value> = list(entry, "/items")
+        .iter()
         .map(|item| {
             json!({
                 "field": at(item, "/field"),
@@ -109,10 +96,8 @@ fn line(member: &Value) -> String {
         author if author.is_empty() => "(nobody)".to_owned(),
         author => author,
     };
-    let changes = member.get("changes").and_then(Value::as_array);
-    let changes: Vec<String> = changes
-        .into_iter()
-        .flatten()
+    let changes: Vec<String> = list(member, "/changes")
+        .iter()
         .map(|change| {
             let shown = |name: &str| match one_line(&at(change, name)) {
                 text if text.is_empty() => "(none)".to_owned(),

@@ -19,19 +19,19 @@ use super::error::{Trouble, messages};
 
 /// Bytes that an answer may have.
 pub(super) const MAX_BODY: usize = 4 * 1024 * 1024;
-/// How often a request is made at most.
+/// Attempts of one request.
 const ATTEMPTS: u32 = 3;
 /// Shorter secrets are not looked for in texts: they would be found in words.
 const MIN_SECRET: usize = 8;
 
-/// A way to the Jira; connections are kept. Never prints its token.
+/// A client of the Jira; it reuses connections. Never prints its token.
 #[derive(Debug)]
 pub(super) struct Client {
     http: reqwest::Client,
     site: Site,
     is_cloud: bool,
     authorization: HeaderValue,
-    /// What must not be in any text.
+    /// Secrets that must not be in any text.
     secrets: Vec<SecretString>,
     request: Duration,
     pause: Duration,
@@ -57,6 +57,8 @@ impl Client {
             .user_agent(concat!("repertoire/", env!("CARGO_PKG_VERSION")))
             // A redirect would take the token to wherever it leads.
             .redirect(redirect::Policy::none())
+            // `ask` does the retries itself, to count them and to keep to the deadline. A proxy
+            // from the environment would be a host that the operator did not name.
             .retry(reqwest::retry::never())
             .no_proxy()
             .connect_timeout(connection.connect)
@@ -90,8 +92,8 @@ impl Client {
         }
     }
 
-    /// Asks for something below the site, again where Jira wants that and there is
-    /// time until then.
+    /// Requests something below the site, and repeats that where Jira asks for it and
+    /// there is time.
     pub(super) async fn get(
         &self,
         path: &str,
@@ -129,10 +131,12 @@ impl Client {
                 Ok(Err(trouble)) => trouble,
                 Err(_) => Trouble::Timeout,
             };
+            // Waiting beyond the deadline would replace this failure with a timeout that explains
+            // nothing.
             let wait = trouble.wait(pause).filter(|wait| {
                 attempt < ATTEMPTS && *wait < until.saturating_duration_since(Instant::now())
             });
-            // Without the query, which tells what somebody looks for.
+            // Without the query, which reveals what somebody looks for.
             tracing::debug!(path = url.path(), attempt, ?wait, %trouble, "Jira did not answer the question");
             let Some(wait) = wait else {
                 return Err(trouble);
@@ -182,9 +186,9 @@ impl Client {
         })
     }
 
-    /// What Jira sent. It may quote what it was asked with, and JSON can write one
-    /// letter in several ways (Jira's own `=` is `\u003d`), so secrets are looked for
-    /// in what was read.
+    /// Parses an answer of Jira. It may quote the request, and JSON can write one letter
+    /// in several ways (Jira's own `=` is `\u003d`), so secrets are removed from the parsed
+    /// value and not from the bytes.
     fn value(&self, bytes: &[u8]) -> Result<Value, serde_json::Error> {
         let mut value = serde_json::from_str(&String::from_utf8_lossy(bytes))?;
         self.take_secrets_out(&mut value);
@@ -200,6 +204,7 @@ impl Client {
                 }
             }
             Value::Object(map) => {
+                // Names of members are Jira's texts as well, so they may quote a secret too.
                 let members = std::mem::take(map).into_iter();
                 map.extend(members.map(|(mut name, mut value)| {
                     self.take_secrets_out_of_text(&mut name);
@@ -229,7 +234,7 @@ impl Client {
 }
 
 /// Cloud answers some questions as if nobody had signed in where the token is
-/// refused: with 200, and nothing found. This header tells.
+/// refused: with 200, and nothing found. Only this header shows it.
 fn is_signed_out(status: StatusCode, headers: &HeaderMap) -> bool {
     status == StatusCode::UNAUTHORIZED
         || has(headers, "x-seraph-loginreason", "AUTHENTICATED_FAILED")
@@ -258,7 +263,7 @@ async fn read(mut response: Response) -> Result<Vec<u8>, Trouble> {
     Ok(body)
 }
 
-/// What a failed request means. Texts of the errors below are not handed on, save
+/// Classifies a failed request. Texts of the underlying errors are not passed on, except
 /// those of TLS, which name certificates.
 fn trouble(error: &reqwest::Error) -> Trouble {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);

@@ -1,4 +1,4 @@
-//! Where Jira is and who asks, as the operator set it.
+//! The address of Jira and the account, as the operator set them.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use model::SkillId;
 pub struct Config {
     /// The Jira. None: the tools say that there is none.
     pub connection: Option<Connection>,
-    /// Skills that may use it beside the bundled one.
+    /// Skills that may use it in addition to the bundled one.
     pub skills: Vec<SkillId>,
 }
 
@@ -32,8 +32,8 @@ pub struct Connection {
     pub connect: Duration,
     /// How long one request may take, its answer included.
     pub request: Duration,
-    /// What is waited before the first repetition where Jira names no time;
-    /// doubled for each that follows.
+    /// Delay before the first repetition where Jira names none; doubled for each that
+    /// follows.
     pub pause: Duration,
 }
 
@@ -130,6 +130,7 @@ impl FromStr for Site {
 /// `localhost` by its name, which is this machine's everywhere, or an address of
 /// the loopback.
 fn is_this_machine(host: &str) -> bool {
+    // `Url` keeps the brackets of an IPv6 address.
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"
         || address

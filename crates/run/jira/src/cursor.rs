@@ -1,13 +1,14 @@
-//! Tokens for the next page of what Jira counts instead of naming a page.
+//! Tokens for the next page of lists that Jira addresses by position.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use handler::{ToolError, ToolErrorKind};
+use handler::ToolError;
 
-/// The token for the page of `subject` that begins at `start`. It is good for that
+/// The token for the page of `subject` that begins at `start`. It is valid for that
 /// subject only: the rest of another query would look like an answer.
 pub(super) fn write(subject: &str, start: u64) -> String {
+    // A checksum, not a signature: a forged token only skips rows that its author may read anyway.
     let sum = crc32fast::hash(subject.as_bytes());
     URL_SAFE_NO_PAD.encode(format!("{sum:08x}:{start}"))
 }
@@ -18,9 +19,7 @@ pub(super) fn read(subject: &str, token: &str) -> Result<u64, ToolError> {
         return Ok(0);
     }
     let wrong = || {
-        ToolError::new(
-            ToolErrorKind::Invalid,
-            "next_page_token is not one that this tool gave for the same arguments",
+        ToolError::invalid("next_page_token is not one that this tool gave for the same arguments",
         )
         .field("next_page_token")
         .suggest("Repeat the call with the same arguments as for the previous page, or leave out next_page_token to begin again")
@@ -38,6 +37,7 @@ pub(super) fn read(subject: &str, token: &str) -> Result<u64, ToolError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use handler::ToolErrorKind;
 
     #[test]
     fn a_token_leads_back_to_its_place_in_the_same_subject_only() {

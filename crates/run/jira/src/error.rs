@@ -1,4 +1,4 @@
-//! What went wrong, in words for the caller.
+//! Failures of requests, in words for the caller.
 
 use std::io;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::client::MAX_BODY;
-use super::value::{cut, one_line};
+use super::value::{capital, cut, list, members, one_line};
 use handler::{ToolError, ToolErrorKind};
 
 /// Messages of Jira's that are shown.
@@ -15,7 +15,7 @@ const MAX_MESSAGES: usize = 5;
 /// Characters of each.
 const MESSAGE_CHARS: usize = 300;
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Trouble {
     /// Jira refused it.
@@ -51,10 +51,10 @@ pub(super) enum Trouble {
     Unreachable(Option<io::ErrorKind>),
 }
 
-/// What was asked for.
+/// The subject of a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Subject<'a> {
-    /// Who the account is.
+    /// The account itself.
     Account,
     /// Issues of a query.
     Query,
@@ -67,7 +67,7 @@ pub(super) enum Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// How it is named in a sentence.
+    /// Its name in a sentence.
     fn name(self) -> String {
         match self {
             Self::Account => "the account".to_owned(),
@@ -78,7 +78,7 @@ impl Subject<'_> {
         }
     }
 
-    /// The argument that names it.
+    /// The argument for it.
     fn field(self) -> &'static str {
         match self {
             Self::Account | Self::Projects => "",
@@ -107,17 +107,14 @@ impl Subject<'_> {
 
 /// There is no Jira.
 pub(super) fn not_connected() -> ToolError {
-    ToolError::new(
-        ToolErrorKind::Unavailable,
-        "Jira is not connected: the operator of this server has configured none",
-    )
-    .suggest("Tell the user; a repeated call will not help")
-    .suggest("Write the JQL for the user to run in Jira, and say that it was not run")
-    .suggest("The operator sets tools.jira.url, tools.jira.user (Cloud) and tools.jira.token")
+    ToolError::unavailable("Jira is not connected: the operator of this server has configured none")
+        .suggest("Tell the user; a repeated call will not help")
+        .suggest("Write the JQL for the user to run in Jira, and say that it was not run")
+        .suggest("The operator sets tools.jira.url, tools.jira.user (Cloud) and tools.jira.token")
 }
 
 impl Trouble {
-    /// How long to wait before the question is repeated, if that can help.
+    /// Time to wait before the request is repeated, if that can help.
     pub(super) fn wait(&self, pause: Duration) -> Option<Duration> {
         match self {
             Self::Status {
@@ -126,6 +123,8 @@ impl Trouble {
                 ..
             } => match status.as_u16() {
                 429 | 503 => Some(retry_after.unwrap_or(pause)),
+                // These come from a proxy in front of Jira, which does not know when Jira will be
+                // back.
                 502 | 504 => Some(pause),
                 _ => None,
             },
@@ -135,7 +134,6 @@ impl Trouble {
 
     /// The failure of a tool that asked for `subject`.
     pub(super) fn about(self, subject: Subject<'_>) -> ToolError {
-        use ToolErrorKind::{Denied, Failed, Timeout, Unavailable};
         let operator = |text: &str| format!("Tell the user that the operator {text}");
         match self {
             Self::Status {
@@ -144,24 +142,18 @@ impl Trouble {
                 retry_after,
                 captcha,
             } => refused(status, &messages, retry_after, captcha, subject),
-            Self::SignedOut => ToolError::new(
-                Denied,
-                "Jira does not accept the operator's token: it was refused or has expired",
+            Self::SignedOut => ToolError::denied("Jira does not accept the operator's token: it was refused or has expired",
             )
             .suggest(operator(
                 "has to renew tools.jira.token (and check tools.jira.user); another query will not help",
             )),
             Self::Redirect(host) => {
                 let location = host.map_or_else(String::new, |host| format!(" to {host}"));
-                ToolError::new(
-                    Failed,
-                    format!("Jira answered with a redirect{location}, which is not followed, since the token would go along"),
+                ToolError::failed(format!("Jira answered with a redirect{location}, which is not followed, since the token would go along"),
                 )
                 .suggest(operator("should check tools.jira.url, and that the token is still good"))
             }
-            Self::TooLarge => ToolError::new(
-                Failed,
-                format!(
+            Self::TooLarge => ToolError::failed(format!(
                     "Jira's answer about {} is larger than {} MiB and was not read to its end",
                     subject.name(),
                     MAX_BODY / (1024 * 1024)
@@ -174,18 +166,14 @@ impl Trouble {
                 } else {
                     "something else"
                 };
-                ToolError::new(
-                    Failed,
-                    format!("What answers at tools.jira.url sent {what} instead of the JSON of Jira's API"),
+                ToolError::failed(format!("What answers at tools.jira.url sent {what} instead of the JSON of Jira's API"),
                 )
                 .suggest(operator("should check tools.jira.url, and that the token is still good"))
             }
-            Self::Timeout => ToolError::new(Timeout, "Jira did not answer in time")
+            Self::Timeout => ToolError::timeout("Jira did not answer in time")
                 .suggest(subject.narrow())
                 .suggest("Try once more, later or with a longer timeout"),
-            Self::Tls(reason) => ToolError::new(
-                Unavailable,
-                format!("There is no trusted connection to Jira: {}", cut(&one_line(&reason), MESSAGE_CHARS)),
+            Self::Tls(reason) => ToolError::unavailable(format!("There is no trusted connection to Jira: {}", cut(&one_line(&reason), MESSAGE_CHARS)),
             )
             .suggest(operator("should check the certificate of Jira, and that this machine trusts who issued it")),
             Self::Unreachable(reason) => {
@@ -193,7 +181,7 @@ impl Trouble {
                     || "its name cannot be resolved, or the connection broke".to_owned(),
                     |reason| reason.to_string(),
                 );
-                ToolError::new(Unavailable, format!("Jira cannot be reached: {reason}"))
+                ToolError::unavailable(format!("Jira cannot be reached: {reason}"))
                     .suggest("Try again later")
                     .suggest(operator("should check tools.jira.url if this lasts"))
             }
@@ -201,7 +189,7 @@ impl Trouble {
     }
 }
 
-/// What a status means.
+/// Converts a status that refuses.
 fn refused(
     status: StatusCode,
     messages: &[String],
@@ -209,7 +197,6 @@ fn refused(
     captcha: bool,
     subject: Subject<'_>,
 ) -> ToolError {
-    use ToolErrorKind::{Denied, Failed, Invalid, Unavailable};
     let quoted = if messages.is_empty() {
         String::new()
     } else {
@@ -217,27 +204,21 @@ fn refused(
     };
     let code = status.as_u16();
     let mut error = match code {
-        400 => ToolError::new(Invalid, format!("Jira refuses {}{quoted}", subject.name()))
+        400 => ToolError::invalid(format!("Jira refuses {}{quoted}", subject.name()))
             .field(subject.field())
             .suggest(match subject {
                 Subject::Query => "Correct the query: check names of fields and values, quotes and parentheses; jira_jql_reference has the rules",
                 Subject::Board(_) => "Only Scrum boards have sprints; for others search with jira_search",
                 _ => "Check the arguments",
             }),
-        403 if captcha => ToolError::new(
-            Denied,
-            "Jira wants a person to sign in before it accepts the account again",
+        403 if captcha => ToolError::denied("Jira wants a person to sign in before it accepts the account again",
         )
         .suggest("Tell the user that the operator has to sign in to Jira once with the account of tools.jira"),
-        403 => ToolError::new(
-            Denied,
-            format!("The account of this server may not see {}{quoted}", subject.name()),
+        403 => ToolError::denied(format!("The account of this server may not see {}{quoted}", subject.name()),
         )
         .suggest("Tell the user; a Jira administrator can give the account the permission to browse"),
         404 => match subject {
-            Subject::Issue(_) | Subject::Board(_) => ToolError::new(
-                Failed,
-                format!("{} does not exist, or the account of this server may not see it", capital(&subject.name())),
+            Subject::Issue(_) | Subject::Board(_) => ToolError::failed(format!("{} does not exist, or the account of this server may not see it", capital(&subject.name())),
             )
             .field(subject.field())
             .suggest(match subject {
@@ -247,19 +228,15 @@ fn refused(
             _ => no_api(code),
         },
         405 | 410 => no_api(code),
-        429 => ToolError::new(Unavailable, "Jira is asked too often by this account")
+        429 => ToolError::unavailable("Jira is asked too often by this account")
             .suggest("Wait for the stated time, then ask for less: fewer fields, a narrower query"),
-        _ if status.is_server_error() => ToolError::new(
-            Unavailable,
-            format!("Jira has trouble of its own (status {code}){quoted}"),
+        _ if status.is_server_error() => ToolError::unavailable(format!("Jira has trouble of its own (status {code}){quoted}"),
         )
         .suggest("Try again later"),
-        _ => ToolError::new(
-            Failed,
-            format!("Jira did not answer about {} (status {code}){quoted}", subject.name()),
+        _ => ToolError::failed(format!("Jira did not answer about {} (status {code}){quoted}", subject.name()),
         ),
     };
-    if matches!(error.kind, Unavailable) {
+    if error.kind == ToolErrorKind::Unavailable {
         error.retry_after = retry_after;
         if let Some(wait) = retry_after {
             let seconds = wait.as_secs();
@@ -273,44 +250,22 @@ fn refused(
 }
 
 fn no_api(code: u16) -> ToolError {
-    ToolError::new(
-        ToolErrorKind::Failed,
-        format!("There is no such API of Jira at tools.jira.url (status {code})"),
+    ToolError::failed(format!("There is no such API of Jira at tools.jira.url (status {code})"),
     )
     .suggest("Tell the user that the operator should check tools.jira.url, and tools.jira.user: it is set for Cloud, and not for Data Center")
 }
 
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(chars).collect()
-    })
-}
-
-/// What Jira says in an answer that refuses something.
+/// Reads Jira's messages from an answer that refuses something.
 pub(super) fn messages(body: &Value) -> Vec<String> {
-    let listed = body.get("errorMessages").and_then(Value::as_array);
-    let fields = body.get("errors").and_then(Value::as_object);
-    let mut found: Vec<String> = Vec::new();
-    found.extend(
-        listed
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(str::to_owned),
-    );
-    found.extend(
-        fields
-            .into_iter()
-            .flatten()
-            .filter_map(|(field, text)| Some(format!("{field}: {}", text.as_str()?))),
-    );
+    let listed = list(body, "/errorMessages")
+        .iter()
+        .filter_map(Value::as_str);
+    let fields = members(body, "errors");
+    let fields = fields.filter_map(|(field, text)| Some(format!("{field}: {}", text.as_str()?)));
+    let mut found: Vec<String> = listed.map(str::to_owned).chain(fields).collect();
     if found.is_empty() {
-        found.extend(
-            body.get("message")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
-        );
+        let message = body.get("message").and_then(Value::as_str);
+        found.extend(message.map(str::to_owned));
     }
     found.retain(|text| !text.trim().is_empty());
     let more = found.len().saturating_sub(MAX_MESSAGES);

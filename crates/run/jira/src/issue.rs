@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::arguments::Arguments;
 use super::client::Client;
 use super::error::{Subject, Trouble};
-use super::value::{add, at, cut, one_line, text, when};
+use super::value::{add, at, cut, list, members, one_line, text, when};
 use handler::{Output, ToolError};
 
 /// Characters of a description or a comment.
@@ -97,12 +97,6 @@ fn output(client: &Client, issue: &Value) -> Output {
     if let Some(url) = url {
         structured.insert("url".to_owned(), url.into());
     }
-    let empty = Map::new();
-    let fields = issue
-        .get("fields")
-        .and_then(Value::as_object)
-        .unwrap_or(&empty);
-
     let description = cut(&at(issue, "/fields/description"), LONG_CHARS);
     section(&mut out, "Description", &description);
 
@@ -110,11 +104,11 @@ fn output(client: &Client, issue: &Value) -> Output {
     section(&mut out, "Links", &lines(&links));
     let subtasks: Vec<Value> = list(issue, "/fields/subtasks").iter().map(other).collect();
     section(&mut out, "Subtasks", &lines(&subtasks));
-    section(&mut out, "Other fields", &others(issue, fields));
+    section(&mut out, "Other fields", &others(issue));
     let comments = comments(issue, &mut out);
 
     let mut shown = Map::new();
-    for (field, value) in fields {
+    for (field, value) in members(issue, "fields") {
         let is_apart = ["description", "comment", "issuelinks", "subtasks"];
         let value = plain(value, FIELD_CHARS);
         let is_empty = value.is_null() || value == "" || value == json!([]);
@@ -127,10 +121,7 @@ fn output(client: &Client, issue: &Value) -> Output {
     structured.insert("links".to_owned(), links.into());
     structured.insert("subtasks".to_owned(), subtasks.into());
     structured.extend(comments);
-    Output {
-        text: out.trim_end().to_owned(),
-        structured: Some(structured),
-    }
+    Output::structured(out.trim_end().to_owned(), structured)
 }
 
 fn head(issue: &Value, url: Option<&str>, out: &mut String) {
@@ -154,13 +145,6 @@ fn section(out: &mut String, title: &str, text: &str) {
     if !text.is_empty() {
         add(out, format_args!("\n## {title}\n\n{}\n", text.trim_end()));
     }
-}
-
-fn list<'a>(issue: &'a Value, pointer: &str) -> &'a [Value] {
-    issue
-        .pointer(pointer)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
 }
 
 /// An issue that another one names.
@@ -206,9 +190,9 @@ fn lines(issues: &[Value]) -> String {
 }
 
 /// Fields that this site has besides, by the names that it gave them.
-fn others(issue: &Value, fields: &Map<String, Value>) -> String {
+fn others(issue: &Value) -> String {
     let mut lines = Vec::new();
-    for (field, value) in fields {
+    for (field, value) in members(issue, "fields") {
         let is_shown = HEAD.iter().any(|(name, _)| name == field);
         if is_shown || ELSEWHERE.contains(&field.as_str()) {
             continue;
@@ -236,6 +220,7 @@ fn comments(issue: &Value, out: &mut String) -> Map<String, Value> {
         .max(all.len() as u64);
     let shown: Vec<Value> = all
         .iter()
+        // Jira sends the oldest first.
         .skip(all.len().saturating_sub(MAX_COMMENTS))
         .map(|comment| {
             json!({

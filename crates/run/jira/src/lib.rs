@@ -3,13 +3,13 @@
 //!
 //! Rules:
 //!
-//! * Where Jira is, and who asks, is the operator's setting. Arguments become
+//! * The address of Jira and the account are the operator's settings. Arguments become
 //!   values of parameters or, once checked, one segment of a path; JQL is handed
 //!   on as it came.
 //! * One host is called. A redirect is a failure, for the credentials would go
 //!   along.
-//! * Whatever Jira sends is bounded before it is kept, and what is left out is
-//!   told. Its texts lose the credentials, should they be in them.
+//! * Whatever Jira sends is bounded before it is held in memory, and omissions are
+//!   reported. Credentials are removed from its texts.
 //! * Waits end before the caller's do, so that the caller hears why.
 //!
 //! Not here: whether the skill is loaded, arguments against the schema, the files
@@ -50,7 +50,7 @@ use tokio::time::Instant;
 
 use self::arguments::Arguments;
 use self::client::Client;
-use handler::{Handler, Invocation, LOAD_CORE, Output, ToolError, ToolErrorKind, Work};
+use handler::{Handler, Invocation, LOAD_CORE, Output, ToolError, Work};
 use model::SkillId;
 
 /// The skill that comes with the server.
@@ -64,9 +64,9 @@ const METHODS: [&str; 6] = [
     "get_sprints",
     "get_changelog",
 ];
-/// Nobody waits longer.
+/// The longest wait for a call.
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
-/// Kept back of the caller's time, to answer in.
+/// Time of the caller's that is reserved for the answer.
 const ANSWER_MARGIN: Duration = Duration::from_millis(250);
 
 /// Runs the tools of `jira`.
@@ -77,7 +77,7 @@ pub struct Jira {
 }
 
 impl Jira {
-    /// What runs the tools; without a connection they say what is missing.
+    /// Makes the handler of the tools; without a connection they report what is missing.
     ///
     /// # Errors
     /// No client can be made, as where the machine has no root certificates.
@@ -95,11 +95,12 @@ impl Jira {
 
     async fn run(&self, invocation: Invocation) -> Result<Output, ToolError> {
         let given = Arguments::new(&invocation.arguments);
-        let patience = invocation.timeout.min(MAX_TIMEOUT);
-        let until = Instant::now() + patience.saturating_sub(ANSWER_MARGIN.min(patience / 10));
+        let time = invocation.timeout.min(MAX_TIMEOUT);
+        // The margin takes a tenth of a short wait at most, so that most of it is left for Jira.
+        let until = Instant::now() + time.saturating_sub(ANSWER_MARGIN.min(time / 10));
         let Some(client) = &self.client else {
             return match invocation.method.as_str() {
-                // Loading the skill answers all the same: it is what tells an agent that its
+                // Loading the skill answers all the same: that is how an agent learns that its
                 // operator has to set something.
                 LOAD_CORE => Ok(status::not_connected()),
                 _ => Err(error::not_connected()),
@@ -112,10 +113,7 @@ impl Jira {
             "list_projects" => projects::run(client, &given, until).await,
             "get_sprints" => sprints::run(client, &given, until).await,
             "get_changelog" => changelog::run(client, &given, until).await,
-            other => Err(ToolError::new(
-                ToolErrorKind::Failed,
-                format!("jira has no method `{other}`"),
-            )),
+            other => Err(ToolError::failed(format!("jira has no method `{other}`"))),
         }
     }
 }

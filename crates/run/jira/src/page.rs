@@ -1,19 +1,20 @@
-//! A part of a list, and how to go on.
+//! A page of a list, and the token of the next one.
 
 use serde_json::{Map, Value, json};
 
 use super::cursor;
 use super::error::Trouble;
+use super::value::capital;
 
-/// Members of a list from a place on.
+/// Members of a list from a position on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Page {
     pub(super) values: Vec<Value>,
-    /// Place of the first one.
+    /// Position of the first one.
     start: u64,
-    /// Members of the whole list, where Jira tells.
+    /// Number of members of the whole list, where Jira sends it.
     pub(super) total: Option<u64>,
-    /// Place of the next page's first one.
+    /// Position of the next page's first one.
     pub(super) next: Option<u64>,
 }
 
@@ -58,7 +59,7 @@ impl Page {
         }
     }
 
-    /// What it is, as the first line of a text: `Projects 1 to 50 of 230.`
+    /// The first line of a text: `Projects 1 to 50 of 230.`
     pub(super) fn heading(&self, many: &str) -> String {
         let Some(last) = count(&self.values).checked_sub(1) else {
             return format!("No {many} that the account of this server may see.");
@@ -76,6 +77,24 @@ impl Page {
     }
 }
 
+/// The text of a page: its heading, a line for each member, and how to get the next page.
+pub(super) fn text(
+    heading: &str,
+    lines: impl Iterator<Item = String>,
+    token: Option<&str>,
+) -> String {
+    let mut text = format!("{heading}\n\n");
+    let start = text.len();
+    for line in lines {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    if text.len() > start {
+        text.push('\n');
+    }
+    text + &footing(token)
+}
+
 /// The last line of a text.
 pub(super) fn footing(token: Option<&str>) -> String {
     match token {
@@ -86,7 +105,7 @@ pub(super) fn footing(token: Option<&str>) -> String {
     }
 }
 
-/// Members and place of a page, for programs.
+/// Members and position of a page, as JSON for programs.
 pub(super) fn structured(
     name: &str,
     members: Vec<Value>,
@@ -108,13 +127,6 @@ pub(super) fn structured(
 
 fn count(values: &[Value]) -> u64 {
     values.len() as u64
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(chars).collect()
-    })
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use handler::{Output, ToolError};
 
 /// Projects of a page.
 const PROJECTS_PER_PAGE: u64 = 100;
-/// What tokens are for.
+/// The subject of tokens.
 const SUBJECT: &str = "projects";
 
 pub(super) async fn run(
@@ -43,10 +43,10 @@ pub(super) async fn run(
             })
         })
         .collect();
-    Ok(Output {
+    Ok(Output::structured(
         text,
-        structured: Some(page::structured("projects", members, page.total, token)),
-    })
+        page::structured("projects", members, page.total, token),
+    ))
 }
 
 /// Some of the projects. Data Center sends all of them each time.

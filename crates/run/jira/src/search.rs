@@ -8,14 +8,14 @@ use super::client::Client;
 use super::cursor;
 use super::error::{Subject, Trouble};
 use super::page::{self, Page};
-use super::value::{add, at, cut, one_line, text, when};
+use super::value::{add, at, cut, members, one_line, text, when};
 use handler::{Output, ToolError};
 
-/// Issues of a page if nobody says.
+/// Issues of a page by default.
 const DEFAULT_ISSUES_PER_PAGE: u64 = 50;
 /// Issues of a page at most; Jira may send fewer.
 const MAX: u64 = 100;
-/// Fields if nobody says.
+/// Fields by default.
 const FIELDS: [&str; 6] = [
     "summary",
     "status",
@@ -55,10 +55,10 @@ pub(super) async fn run(
     Ok(output(client, &found))
 }
 
-/// What a search came to.
+/// The result of a search.
 struct IssuePage {
     issues: Vec<Value>,
-    /// What fields are called, where that was asked for.
+    /// Names of fields, where these were requested.
     names: Map<String, Value>,
     heading: String,
     total: Option<u64>,
@@ -78,9 +78,13 @@ async fn ask(
     } else {
         &["search"]
     };
+    // `customfield_10016` means nothing to a reader, but its name does. Other fields are called
+    // what they are.
     let wants_names = fields
         .iter()
         .any(|field| field.starts_with("customfield_") || field.starts_with('*'));
+    // Escaping may triple its length, and the server of Data Center (Tomcat) takes 8 KiB for the
+    // request line and all headers together.
     if jql.len() <= MAX_ADDRESS_JQL_BYTES {
         let size = size.to_string();
         let fields = fields.join(",");
@@ -96,17 +100,11 @@ async fn ask(
     let mut body = json!({"jql": jql, "maxResults": size, "fields": fields});
     if let Some(body) = body.as_object_mut() {
         if !from.is_empty() {
-            let from = from.parse().map_or_else(
-                |_| json!(from),
-                |number: u64| {
-                    // A token of Cloud that is all digits stays a text.
-                    if client.is_cloud() {
-                        json!(from)
-                    } else {
-                        json!(number)
-                    }
-                },
-            );
+            let from = match from.parse::<u64>() {
+                Ok(number) if !client.is_cloud() => json!(number),
+                // A token of Cloud that is all digits stays a text.
+                _ => json!(from),
+            };
             body.insert(position.to_owned(), from);
         }
         if wants_names {
@@ -142,7 +140,7 @@ fn found(client: &Client, mut answer: Value, jql: &str, start: u64) -> Result<Is
         .and_then(Value::as_str)
         .filter(|token| !is_last && !token.is_empty())
         .map(str::to_owned);
-    // Cloud counts nothing, so what is said of the page is its length.
+    // Cloud counts nothing, so the heading has the length of the page.
     let page = Page::counted(answer, "issues", 0)?;
     let heading = match page.values.len() {
         0 if token.is_some() => "No issues on this page.".to_owned(),
@@ -160,20 +158,11 @@ fn found(client: &Client, mut answer: Value, jql: &str, start: u64) -> Result<Is
 }
 
 fn output(client: &Client, found: &IssuePage) -> Output {
-    let mut out = found.heading.clone();
-    out.push_str("\n\n");
-    let mut members = Vec::with_capacity(found.issues.len());
-    for issue in &found.issues {
-        out.push_str(&line(issue, &found.names));
-        out.push('\n');
-        members.push(member(client, issue));
-    }
-    if !found.issues.is_empty() {
-        out.push('\n');
-    }
-    out.push_str(&page::footing(found.token.as_deref()));
+    let issues = found.issues.iter();
+    let lines = issues.clone().map(|issue| line(issue, &found.names));
+    let members = issues.map(|issue| member(client, issue)).collect();
     Output {
-        text: out,
+        text: page::text(&found.heading, lines, found.token.as_deref()),
         structured: Some(page::structured(
             "issues",
             members,
@@ -233,8 +222,7 @@ fn line(issue: &Value, names: &Map<String, Value>) -> String {
 fn member(client: &Client, issue: &Value) -> Value {
     let key = at(issue, "/key");
     let mut fields = Map::new();
-    let known = issue.get("fields").and_then(Value::as_object);
-    for (field, value) in known.into_iter().flatten() {
+    for (field, value) in members(issue, "fields") {
         fields.insert(field.clone(), super::issue::plain(value, FIELD_CHARS));
     }
     let mut member = json!({"key": key, "fields": fields});

@@ -36,22 +36,12 @@ pub(super) async fn run(
         .and_then(|answer| Page::counted(answer, "values", start))
         .map_err(|trouble| trouble.about(Subject::Board(board)))?;
     let token = page.token(&subject);
-    let mut text = format!("{}\n\n", page.heading("sprints"));
-    let mut members = Vec::with_capacity(page.values.len());
-    for sprint in &page.values {
-        add(&mut text, format_args!("{}\n", line(sprint)));
-        members.push(member(sprint));
-    }
-    if !members.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(&page::footing(token.as_deref()));
+    let members = page.values.iter().map(member).collect();
+    let lines = page.values.iter().map(line);
+    let text = page::text(&page.heading("sprints"), lines, token.as_deref());
     let mut structured = page::structured("sprints", members, page.total, token);
     structured.insert("board_id".to_owned(), board.into());
-    Ok(Output {
-        text,
-        structured: Some(structured),
-    })
+    Ok(Output::structured(text, structured))
 }
 
 /// `12 [active] Sprint 3 — 2025-01-01 09:00 Z to 2025-01-14 17:00 Z; goal: …`

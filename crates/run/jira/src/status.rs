@@ -13,7 +13,7 @@ use super::value::{add, at};
 use super::{projects, value};
 use handler::Output;
 
-/// Projects that are named; each costs whoever reads this.
+/// Projects that are named; each costs the agent tokens.
 const MAX_PROJECTS: u64 = 50;
 /// Loading a skill does not wait longer for Jira.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,10 +30,11 @@ pub(super) fn not_connected() -> Output {
     ))
 }
 
-/// The state of the connection. That Jira does not answer is told, not a failure:
-/// the instructions are worth reading without it.
+/// The state of the connection. A Jira that does not answer is reported here and is no
+/// failure: the instructions are worth reading without it.
 pub(super) async fn connected(client: &Client, until: Instant) -> Output {
     let until = until.min(Instant::now() + STATUS_TIMEOUT);
+    // Both at once, since the load waits for both.
     let (account, projects) = join!(
         client.get(client.api(), &["myself"], &[], until),
         projects::fetch(client, 0, MAX_PROJECTS, until)

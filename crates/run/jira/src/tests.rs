@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use self::double::Double;
 use super::*;
+use handler::ToolErrorKind;
 use model::{Digest, Principal, VersionNumber};
 
 /// A Jira to ask, and the double that answers.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::adf;
 
-/// Adds to a text.
+/// Appends to a text.
 #[expect(clippy::expect_used, reason = "a text takes whatever is written to it")]
 pub(super) fn add(to: &mut String, what: fmt::Arguments<'_>) {
     fmt::Write::write_fmt(to, what).expect("written");
@@ -78,6 +78,21 @@ fn legacy_sprint(text: &str) -> Option<String> {
     Some(format!("{name} ({state})"))
 }
 
+/// The members of a list; none where it is not one.
+pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    let list = value.pointer(pointer).and_then(Value::as_array);
+    list.map_or(&[], Vec::as_slice)
+}
+
+/// The members of an object below a name; none where it is not one.
+pub(super) fn members<'a>(
+    value: &'a Value,
+    name: &str,
+) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
+    let object = value.get(name).and_then(Value::as_object);
+    object.into_iter().flatten()
+}
+
 /// A member of an object, in words.
 pub(super) fn at(value: &Value, pointer: &str) -> String {
     value.pointer(pointer).map(text).unwrap_or_default()
@@ -110,7 +125,15 @@ pub(super) fn one_line(text: &str) -> String {
     words.join(" ")
 }
 
-/// The first characters of a text, and how many are missing.
+/// A text with a capital letter at its beginning.
+pub(super) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}
+
+/// Cuts a text after some characters, and adds how many are missing.
 pub(super) fn cut(text: &str, max: usize) -> String {
     let more = text.chars().count().saturating_sub(max);
     if more == 0 {

@@ -1,24 +1,25 @@
-//! How to have an agent use a skill that was installed.
+//! Tips for having an agent use a skill that was installed.
 
 use model::{Skill, SkillId, inert_line, one_of, shown};
 
 /// Phrases that a tip names.
 const MAX_PHRASES: usize = 3;
-/// Characters of what an author says, in a tip.
+/// Characters of an author's text in a tip.
 const CHARS: usize = 120;
-/// What an author says, on one line and inert.
-fn told(text: &str) -> String {
+
+/// An author's text, on one line and inert.
+fn inert(text: &str) -> String {
     shown(&inert_line(text), CHARS)
 }
 
-/// How to have an agent use it; `missing` is what it requires and is not installed.
+/// Returns tips for having an agent use it; `missing` are its requirements that are not installed.
 #[must_use]
 pub fn tips(id: &SkillId, skill: &Skill, missing: &[String]) -> Vec<String> {
     let phrases: Vec<_> = skill
         .triggers
         .iter()
         .take(MAX_PHRASES)
-        .map(|t| format!("'{}'", told(t)))
+        .map(|t| format!("'{}'", inert(t)))
         .collect();
     let mut tips = Vec::new();
     if skill.disable_model_invocation {
@@ -28,7 +29,7 @@ pub fn tips(id: &SkillId, skill: &Skill, missing: &[String]) -> Vec<String> {
             Some(phrases) => format!("This skill activates when you mention {phrases}"),
             None => format!(
                 "This skill activates when a task fits its description: {}",
-                told(&skill.description)
+                inert(&skill.description)
             ),
         });
         tips.push(format!("Call it up by its name: /{}", id.slug()));
@@ -37,7 +38,7 @@ pub fn tips(id: &SkillId, skill: &Skill, missing: &[String]) -> Vec<String> {
         let missing: Vec<_> = missing
             .iter()
             .take(MAX_PHRASES)
-            .map(|named| told(named))
+            .map(|named| inert(named))
             .collect();
         tips.push(format!(
             "It requires what is not installed yet: {}",

@@ -8,14 +8,14 @@ use model::{SkillId, SkillKey, Version};
 /// Percent of the budget from which on little is left.
 const LITTLE_LEFT_PERCENT: u64 = 80;
 
-/// What a skill does to the budget.
+/// The effect of a skill on the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Characters of what is installed without it.
     pub current: u64,
     /// Its own.
     pub size: u64,
-    /// What all may have.
+    /// The limit for all.
     pub limit: u64,
 }
 
@@ -45,19 +45,19 @@ impl Budget {
         self.current.saturating_add(self.size)
     }
 
-    /// More than all may have.
+    /// Whether all have more than the limit.
     #[must_use]
     pub fn is_exceeded(&self) -> bool {
         self.projected() > self.limit
     }
 
-    /// All of what may be, in percent, rounded up.
+    /// Characters of all in percent of the limit, rounded up.
     #[must_use]
     pub fn percent(&self) -> u32 {
         checks::percent(self.projected(), self.limit)
     }
 
-    /// That little is left, or nothing; none: there is enough.
+    /// Warns that little is left, or nothing; none: there is enough.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         if self.is_exceeded() {

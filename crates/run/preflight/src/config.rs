@@ -8,7 +8,7 @@ use super::Policy;
 use install::Method;
 use model::TrustTier;
 
-/// What is installed on this machine, and where.
+/// Settings of installs on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct InstallConfig {
@@ -17,7 +17,7 @@ pub struct InstallConfig {
     pub directory: Option<PathBuf>,
     /// Folders below which callers may name another one. They may begin with `~/`.
     pub roots: Vec<PathBuf>,
-    /// How skills come there.
+    /// The method of an install.
     pub method: Method,
     /// Skills of a lower tier are not installed.
     pub min_trust_tier: TrustTier,
@@ -38,7 +38,7 @@ impl Default for InstallConfig {
 }
 
 impl InstallConfig {
-    /// The same as installs follow it: for a data directory, and the home of the server's user.
+    /// Resolves the settings for a data directory, and for the home of the server's user.
     #[must_use]
     pub fn policy(&self, data: &Path, person: Option<PathBuf>) -> Policy {
         let whole = |path: &PathBuf| match (path.strip_prefix("~"), &person) {

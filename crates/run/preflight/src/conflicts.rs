@@ -1,4 +1,4 @@
-//! What a skill is at odds about with what is installed.
+//! Conflicts of a skill with installed ones.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use install::Placed;
 use model::{Failure, SkillKey, Version};
 use registry::Head;
 
-/// What is installed as checks want to know it: each skill once, wherever it is.
+/// Converts installed skills for the checks: each skill once, wherever it is.
 fn known(placed: &[Placed], health: bool) -> Vec<InstalledSkill> {
     let mut seen: HashSet<SkillKey> = HashSet::new();
     let new = placed
@@ -42,8 +42,7 @@ impl Installed for Installer {
     }
 }
 
-/// What keeps a skill from a directory, as far as it is not given up; else what there is to
-/// say of it.
+/// Refuses conflicts that the caller does not override; else returns the conflicts to report.
 pub(crate) fn permit(
     installer: &Installer,
     wanted: &InstallRequest,
@@ -67,15 +66,15 @@ pub(crate) fn permit(
             others.any(|other| other.directory == directory && other.record.id.key() == with);
         !(is_folder && opposed.is_blocking()) || is_here
     });
-    let speaks = |opposed: &Opposed| match opposed.conflict.severity {
+    let refuses = |opposed: &Opposed| match opposed.conflict.severity {
         ConflictSeverity::Blocking => true,
         ConflictSeverity::Warning => !wanted.force,
         ConflictSeverity::Info => false,
     };
-    if !conflicts.iter().any(speaks) {
+    if !conflicts.iter().any(refuses) {
         return Ok(conflicts);
     }
-    conflicts.retain(speaks);
+    conflicts.retain(refuses);
     Err(Error::Conflict {
         id: head.id.clone(),
         conflicts,

@@ -1,4 +1,4 @@
-//! What can speak against an install, and what each means to a caller.
+//! Reasons to refuse an install, and what each means to a caller.
 
 use checks::Opposed;
 use model::{Code, Failure, SkillId, TrustTier, shown};
@@ -6,7 +6,7 @@ use trust::{Report, Verdict};
 
 use super::Budget;
 
-/// An install, or what is asked about installs, failed.
+/// An install, or a query about installs, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It is installed.
@@ -16,7 +16,7 @@ pub enum Error {
         id: SkillId,
         /// The version that is.
         semantic: semver::Version,
-        /// Its folder, as it is told.
+        /// Its folder, as callers see it.
         path: String,
     },
     /// It is less trusted than the operator demands.
@@ -29,15 +29,15 @@ pub enum Error {
         /// The tier that is demanded.
         min: TrustTier,
     },
-    /// It is at odds with what is installed.
+    /// It conflicts with installed skills.
     #[error("{}", at_odds(id, conflicts))]
     Conflict {
         /// The skill.
         id: SkillId,
-        /// What speaks against it, the worst first.
+        /// The conflicts, the worst first.
         conflicts: Vec<Opposed>,
     },
-    /// What is installed could not be compared with it.
+    /// Installed skills could not be compared with it.
     #[error(transparent)]
     Checks(#[from] checks::Error),
     /// The scan found something.
@@ -45,18 +45,18 @@ pub enum Error {
     Risk {
         /// The skill.
         id: SkillId,
-        /// What was found.
+        /// The findings.
         report: Box<Report>,
     },
-    /// There is no room for it.
+    /// It does not fit the budget.
     #[error("With '{id}' the installed skills would have {} characters, of {} that they may have", budget.projected(), budget.limit)]
     Budget {
         /// The skill.
         id: SkillId,
-        /// What it would do to the budget.
+        /// Its effect on the budget.
         budget: Budget,
     },
-    /// What is on disk speaks against it.
+    /// The files on disk do not allow it.
     #[error(transparent)]
     Install(#[from] install::Error),
     /// There is no such skill.

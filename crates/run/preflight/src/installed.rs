@@ -1,4 +1,4 @@
-//! What is installed on this machine, with what the server knows of it now.
+//! Skills that are installed on this machine, with what the server knows of them now.
 
 use jiff::Timestamp;
 
@@ -10,11 +10,11 @@ use registry::Head;
 /// An installed skill as it is now.
 #[derive(Debug, Clone)]
 pub struct Listed {
-    /// What is installed, and where.
+    /// The installed copy.
     pub placed: Placed,
     /// Whether it can be used as it is; unknown where nobody asked.
     pub status: Status,
-    /// What is wrong; none: nothing.
+    /// Problems; none: there are none.
     pub details: Option<String>,
     /// How often it was loaded here.
     pub loads: u64,
@@ -29,11 +29,11 @@ pub struct Listed {
 pub struct Update {
     /// Its semantic version.
     pub semantic: semver::Version,
-    /// What worked may not.
+    /// It may break what worked.
     pub is_breaking: bool,
 }
 
-/// What may break between two versions: the first number that is not 0 differs.
+/// Whether two versions may be incompatible: the first number that is not 0 differs.
 fn is_breaking(from: &semver::Version, to: &semver::Version) -> bool {
     let main = |version: &semver::Version| match (version.major, version.minor) {
         (0, 0) => (0, 0, version.patch),
@@ -54,7 +54,7 @@ fn update(placed: &Placed, head: &Head) -> Option<Update> {
 }
 
 impl Installer {
-    /// What is installed, by id; with its health, and with newer versions, where asked for.
+    /// Lists installed skills by id; with their health, and with newer versions, on request.
     ///
     /// # Errors
     /// A record cannot be read.
@@ -110,7 +110,7 @@ impl Installer {
         })
     }
 
-    /// What speaks by now against the version that is installed, if it is one of the
+    /// Returns what is now known against the version that is installed, if it is one of the
     /// registry's own.
     fn objection(&self, placed: &Placed, head: &Head) -> Result<Option<(Status, String)>, Error> {
         let (number, digest) = (placed.record.number, placed.record.digest);
@@ -122,6 +122,8 @@ impl Installer {
         let version = self
             .registry
             .version(head, &VersionSelector::Number(number));
+        // The copy came from another server, or from a history of this one that is gone. What is
+        // known here is about other bytes.
         if version.is_err() || version.is_ok_and(|version| version.digest != digest) {
             return Ok(None);
         }

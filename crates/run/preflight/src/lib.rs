@@ -1,17 +1,17 @@
-//! Installs on the server's own machine: what is looked at before, and what is told after.
+//! Installs on the server's own machine: the checks before, and the report after.
 //!
 //! Rules:
 //!
-//! * What is looked at comes in one order, each with its own code: is there such a skill, is
-//!   it blocked, is it installed, is it trusted, is it at odds with what is, is it safe, is
-//!   there room for it. Only then a file is written.
-//! * `force` gives up warnings, the budget and changes of files. A version that nobody
-//!   should use, and the blocklist, are never given up; what was given up is recorded.
-//! * What is told of an installed skill is what is on disk now, and what this server knows
-//!   of it now: it may have been blocked, or withdrawn, since.
+//! * The checks have one order, each with its own code: is there such a skill, is it blocked,
+//!   is it installed, is it trusted, does it conflict with installed skills, is it safe, does
+//!   it fit the budget. Only then a file is written.
+//! * `force` overrides warnings, the budget and changes of files. A version that nobody
+//!   should use, and the blocklist, cannot be overridden; every override is recorded.
+//! * The report of an installed skill shows what is on disk now, and what this server knows of
+//!   it now: it may have been blocked, or withdrawn, since.
 //!
-//! Not here: how files get to a disk (`install`), the rules of the scan (`trust`), what skills
-//! are at odds about (`checks`), installs on other machines (`cli`).
+//! Not here: how files get to a disk (`install`), the rules of the scan (`trust`), conflicts of
+//! skills (`checks`), installs on other machines (`cli`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -53,16 +53,16 @@ use model::{Clock, FilePath, Reference, SkillId, SkillKey, TrustTier, Version, V
 use registry::{Head, Registry};
 use trust::{Report, Verdict};
 
-/// What the operator says of installs.
+/// The operator's settings of installs.
 #[derive(Debug, Clone)]
 pub struct Policy {
     /// The directory that skills are installed to.
     pub directory: PathBuf,
-    /// Other directories that callers may name are below these.
+    /// Directories below which callers may name others.
     pub roots: Vec<PathBuf>,
     /// The home of the server's user, which is written `~`.
     pub person: Option<PathBuf>,
-    /// How skills come there.
+    /// The method of an install.
     pub method: Method,
     /// Skills of a lower tier are not installed.
     pub min_trust_tier: TrustTier,
@@ -85,25 +85,25 @@ impl std::fmt::Debug for Installer {
     }
 }
 
-/// Which skill to install, and what is given up for it.
+/// The skill to install, and the checks that the caller overrides.
 #[derive(Debug, Clone)]
 pub struct InstallRequest {
     /// The skill.
     pub skill: Reference,
     /// Which version of it.
     pub version: VersionSelector,
-    /// Conflicts are no reason.
+    /// Conflicts do not stop the install.
     pub skip_conflict_check: bool,
-    /// What the scan warns of is no reason.
+    /// Warnings of the scan do not stop the install.
     pub skip_security_scan: bool,
-    /// Warnings, a full budget and changed files are no reason.
+    /// Warnings, a full budget and changed files do not stop the install.
     pub force: bool,
     /// The directory; empty: the operator's.
     pub directory: String,
     /// Where the caller was started, below which it may name a directory where the operator
     /// names no other.
     pub folder: Option<PathBuf>,
-    /// How it comes there; none: as the operator says.
+    /// The method; none: the operator's.
     pub method: Option<Method>,
 }
 
@@ -112,22 +112,22 @@ pub struct InstallRequest {
 pub struct Installation {
     /// Where it is.
     pub placed: Placed,
-    /// What the scan found; none: it was to be left out.
+    /// Findings of the scan; none: it was to be left out.
     pub report: Option<Report>,
-    /// What it does to the budget.
+    /// Its effect on the budget.
     pub budget: Budget,
     /// How to have an agent use it.
     pub tips: Vec<String>,
-    /// What it is at odds about with what is installed, which did not speak against it.
+    /// Conflicts with installed skills that did not stop the install.
     pub conflicts: Vec<Opposed>,
-    /// What a host could run to think of it; none: nothing says when to use it.
+    /// Hooks by which a host could be reminded of it; none: nothing says when to use it.
     pub hooks: Option<Hooks>,
 }
 
-/// Where a skill is to go.
+/// The place of a new install.
 struct InstallLocation {
     directory: PathBuf,
-    /// What is installed, there and elsewhere.
+    /// Installed skills, there and elsewhere.
     installed: Vec<Placed>,
     conflicts: Vec<Opposed>,
 }
@@ -135,7 +135,7 @@ struct InstallLocation {
 /// A skill that was removed from everywhere.
 #[derive(Debug, Clone)]
 pub struct Uninstalled {
-    /// What was removed, and from where.
+    /// The copy that was removed.
     pub removed: Removed,
     /// Installed skills that require it.
     pub dependents: Vec<SkillId>,
@@ -150,8 +150,7 @@ fn member(head: &Head, version: &Version) -> Member {
 }
 
 impl Installer {
-    /// Installs skills of a registry as the operator says; what is installed is kept in a
-    /// home.
+    /// Makes an installer for the skills of a registry; records of installs are in a home.
     #[must_use]
     pub fn new(registry: Registry, home: PathBuf, policy: Policy, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -162,8 +161,8 @@ impl Installer {
         }
     }
 
-    /// The same for a caller who sees the skills of another registry alone. It reads: whoever
-    /// installs sees all.
+    /// The same for a caller who sees the skills of another registry alone. It is for reading: a
+    /// caller who installs sees all.
     #[must_use]
     pub fn with_skills(&self, registry: Registry) -> Self {
         let home = match registry.view().cloned() {
@@ -183,7 +182,7 @@ impl Installer {
         self.policy.budget_chars
     }
 
-    /// A path as it is told: what is below the home of the server's user begins with `~`.
+    /// Formats a path for callers: below the home of the server's user it begins with `~`.
     #[must_use]
     pub fn shown(&self, path: &Path) -> String {
         let person = self.policy.person.as_deref();
@@ -206,17 +205,19 @@ impl Installer {
         };
         let mut roots = self.policy.roots.clone();
         if roots.is_empty() {
-            // Who calls through the local socket could write there anyway.
+            // Only callers of the local socket have one, and they could write there anyway.
             roots.extend(wanted.folder.clone());
         }
         // It is the operator's own, wherever it lies.
         if named == self.policy.directory {
             return Ok(named);
         }
+        // `below` resolves links before it compares, so neither a link nor `..` leads out of the
+        // roots.
         Ok(install::below(&roots, &named)?)
     }
 
-    /// What is installed on this machine, by id. Blocks.
+    /// Lists the skills that are installed on this machine, by id. Blocks.
     ///
     /// # Errors
     /// A record cannot be read.
@@ -236,7 +237,7 @@ impl Installer {
             .await
     }
 
-    /// Installs a skill, or says which of the things that are looked at speaks against it.
+    /// Installs a skill, or fails with the check that refuses it.
     ///
     /// # Errors
     /// See the variants of [`Error`].
@@ -250,13 +251,13 @@ impl Installer {
         self.run(move |this, stop| {
             // Once before the scan, so that what cannot be installed costs none, and once more
             // when it is written: what is installed may be another by then.
-            let place = this.permit_place(&asked, (&of.0, &of.1), stop);
-            place.map(|_| ())
+            this.permit_place(&asked, (&of.0, &of.1), stop).map(drop)
         })
         .await?;
         let selector = VersionSelector::Number(version.number);
         let scanned = self.registry.scan_version(&head.id, &selector).await?;
         permit_risk(&head.id, &scanned.scan.report, &wanted)?;
+        // All files of the version are in memory while they are written.
         admission::reserve(version.size())
             .await
             .map_err(registry::Error::from)?;
@@ -271,7 +272,7 @@ impl Installer {
         .await
     }
 
-    /// Where a version is to be installed, or why it is not to be.
+    /// Returns where a version is to be installed, or why it must not be.
     fn permit_place(
         &self,
         wanted: &InstallRequest,
@@ -289,7 +290,9 @@ impl Installer {
                 min: self.policy.min_trust_tier,
             });
         }
-        let directory = place(&installed, &head.id, directory);
+        // A machine has one copy of a skill: another version goes where the one before it is.
+        let directory =
+            installed_copy(&installed, &head.id).map_or(directory, |there| there.directory.clone());
         let there = (installed.as_slice(), directory.as_path());
         let conflicts = conflicts::permit(self, wanted, (head, version), there, stop)?;
         permit_folder(&installed, &head.id, &directory)?;
@@ -313,7 +316,7 @@ impl Installer {
             conflicts,
         } = self.permit_place(wanted, (head, version), stop)?;
         let budget = Budget::with(&installed, &head.id, version, self.policy.budget_chars);
-        // Last: `force` gives it up.
+        // The last check, since `force` overrides it.
         if budget.is_exceeded() && !wanted.force {
             return Err(Error::Budget {
                 id: head.id.clone(),
@@ -358,11 +361,7 @@ impl Installer {
         force: bool,
         is_named: bool,
     ) -> Result<(), Error> {
-        let key = head.id.key();
-        let there = installed
-            .iter()
-            .find(|placed| placed.record.id.key() == key);
-        match there {
+        match installed_copy(installed, &head.id) {
             Some(there) if !(force || is_named && there.record.digest != version.digest) => {
                 Err(Error::AlreadyInstalled {
                     id: head.id.clone(),
@@ -393,6 +392,7 @@ impl Installer {
         force: bool,
     ) -> Result<Uninstalled, Error> {
         self.run(move |this, stop| {
+            // A skill may be installed in several directories: it is removed from all of them.
             let (give_up, mut last) = (|| stop.is_set(), None);
             for placed in this.home.find(skill.trim())? {
                 let (at, id) = (&placed.directory, &placed.record.id);
@@ -435,13 +435,11 @@ impl Installer {
     }
 }
 
-/// A skill is once on a machine: another version goes where the one before it is.
-fn place(installed: &[Placed], id: &SkillId, directory: PathBuf) -> PathBuf {
+/// The copy of a skill that is installed, if there is one.
+fn installed_copy<'a>(installed: &'a [Placed], id: &SkillId) -> Option<&'a Placed> {
     let key = id.key();
-    let there = installed
-        .iter()
-        .find(|placed| placed.record.id.key() == key);
-    there.map_or(directory, |there| there.directory.clone())
+    let mut copies = installed.iter();
+    copies.find(|placed| placed.record.id.key() == key)
 }
 
 /// Another skill of the same slug has the folder.
@@ -463,12 +461,13 @@ fn permit_folder(installed: &[Placed], id: &SkillId, directory: &Path) -> Result
     }
 }
 
-/// What the scan found is given up for, or not. A version that nobody should use never is.
+/// Refuses findings of the scan unless they are overridden. A version that nobody should use is
+/// always refused.
 fn permit_risk(id: &SkillId, report: &Report, wanted: &InstallRequest) -> Result<(), Error> {
-    let is_given_up = wanted.force || wanted.skip_security_scan;
+    let is_overridden = wanted.force || wanted.skip_security_scan;
     match report.verdict {
         Verdict::Passed => Ok(()),
-        Verdict::Warning if is_given_up => Ok(()),
+        Verdict::Warning if is_overridden => Ok(()),
         Verdict::Warning | Verdict::Failed => Err(Error::Risk {
             id: id.clone(),
             report: Box::new(report.clone()),
@@ -476,7 +475,7 @@ fn permit_risk(id: &SkillId, report: &Report, wanted: &InstallRequest) -> Result
     }
 }
 
-/// What a skill requires and is not installed.
+/// Returns the requirements of a skill that are not installed.
 fn missing(record: &Record, installed: &[Placed]) -> Vec<String> {
     let is_there = |named: &&String| {
         installed.iter().any(|placed| {
@@ -491,6 +490,7 @@ fn missing(record: &Record, installed: &[Placed]) -> Vec<String> {
 /// The worse of what is on disk and of what the server knows.
 fn worse(one: Status, other: Status) -> Status {
     match (one, other) {
+        // One side that does not know leaves it unknown, even if the other finds nothing wrong.
         (Status::Unknown, Status::Healthy) | (Status::Healthy, Status::Unknown) => Status::Unknown,
         (Status::Unknown, other) => other,
         (one, Status::Unknown) => one,

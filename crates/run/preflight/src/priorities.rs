@@ -1,4 +1,4 @@
-//! Which installed skill goes before which.
+//! Priorities of installed skills.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,28 +6,27 @@ use super::{Error, Installer};
 use install::{Moved, Record};
 use model::{SkillId, SkillKey};
 
-/// The places of installed skills.
+/// The priorities of installed skills.
 #[derive(Debug, Clone)]
 pub struct Priorities {
     /// The first one first.
     pub skills: Vec<Ranked>,
-    /// Somebody gave one of them a place; else the ones that were installed earlier are
-    /// first.
+    /// Somebody set one of them; else the skills that were installed earlier are first.
     pub is_manual: bool,
 }
 
-/// An installed skill and its place.
+/// An installed skill and its priority.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ranked {
     /// The skill.
     pub id: SkillId,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Its place, from 1.
+    /// Its position, from 1.
     pub place: usize,
-    /// It keeps its place when others move.
+    /// Its position stays when others move.
     pub locked: bool,
-    /// What calls it up, and no skill before it.
+    /// Triggers of it, and of no skill before it.
     pub triggers: Vec<String>,
 }
 
@@ -40,7 +39,7 @@ fn triggers(record: &Record) -> Vec<String> {
 }
 
 impl Installer {
-    /// The places of all installed skills, or of these.
+    /// Lists the priorities of all installed skills, or of these.
     ///
     /// # Errors
     /// One of them is not installed; a record cannot be read.
@@ -79,7 +78,7 @@ impl Installer {
         .await
     }
 
-    /// Gives an installed skill a place. Says who moved, the skill itself first.
+    /// Sets the position of an installed skill. Returns the skills that moved, itself first.
     ///
     /// # Errors
     /// It is not installed.

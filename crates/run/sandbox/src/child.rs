@@ -1,7 +1,7 @@
 //! The child's main.
 //!
-//! It confines itself before it looks at the job, and has no filter on calls of the system
-//! only while it reads what the parent wrote. Then it runs case after case, and writes a
+//! It confines itself before it parses the job: only the filter of system calls comes later,
+//! once the job is read. Then it runs case after case, and writes a
 //! line for each. Results are judged by the parent: nothing here says pass or fail.
 
 use std::io::{Read, Write};
@@ -11,26 +11,26 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::confinement::{Confinement, Confining};
-use crate::deadline::{give_way, used};
+use crate::deadline::{used, yield_processor};
 use crate::job::{Job, Outcome, Program, Stopped};
 use crate::{js, sql};
 
 /// Bytes that a job may have: more than any exercise.
 pub(crate) const MAX_JOB: u64 = 32 << 20;
 
-/// What the parent sends.
+/// The message of the parent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     /// Run nothing unless every confinement holds.
     pub(crate) require_all: bool,
-    /// None: only say how the process is confined.
+    /// None: only report how the process is confined.
     pub(crate) job: Option<Job>,
 }
 
 /// A line that the child answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Line {
-    /// First of all: what holds now.
+    /// The first line: the confinements that hold now.
     Confined(Confinement),
     /// Instead of it: this process will run nothing.
     Refused(String),
@@ -40,8 +40,8 @@ pub(crate) enum Line {
 
 /// Confines this process for good, reads a job from its standard input, runs it, and
 /// writes what comes out. The main function of the hidden command that
-/// [`Sandbox`](crate::Sandbox) starts: nothing may run in the process before, and no
-/// thread beside.
+/// [`Sandbox`](crate::Sandbox) starts: nothing may run in the process before it, and no
+/// other thread.
 #[must_use]
 pub fn child() -> ExitCode {
     match run() {
@@ -59,11 +59,14 @@ enum Refusal {
     Because(String),
 }
 
+fn because(error: impl std::error::Error) -> Refusal {
+    Refusal::Because(error.to_string())
+}
+
 fn run() -> Result<(), Refusal> {
-    let because = |error: std::io::Error| Refusal::Because(error.to_string());
     // The program was loaded.
-    give_way();
-    sql::prepare().map_err(|error| Refusal::Because(error.to_string()))?;
+    yield_processor();
+    sql::prepare().map_err(because)?;
     // Before the job is read: what a stranger wrote is never in a process that could open a
     // file.
     let confining = Confining::begin().map_err(because)?;
@@ -73,21 +76,21 @@ fn run() -> Result<(), Refusal> {
         .take(MAX_JOB)
         .read_to_end(&mut text)
         .map_err(because)?;
-    let order: Order =
-        serde_json::from_slice(&text).map_err(|error| Refusal::Because(error.to_string()))?;
+    let order: Order = serde_json::from_slice(&text).map_err(because)?;
+    // A job may be 32 MiB, and this memory would be missing from what the cases may use.
     drop(text);
     let limits = order.job.as_ref().map(|job| job.limits).unwrap_or_default();
     let confinement = confining.finish(&limits).map_err(because)?;
-    give_way();
+    yield_processor();
     if order.require_all && !confinement.is_whole() {
-        return Err(Refusal::Because(format!(
-            "not every confinement holds: {confinement}"
-        )));
+        let reason = format!("not every confinement holds: {confinement}");
+        return Err(Refusal::Because(reason));
     }
     write(&Line::Confined(confinement)).map_err(|_| Refusal::Parent)?;
     let Some(job) = order.job else {
         return Ok(());
     };
+    // The clock starts here: the time that a process takes to start is not the solution's.
     let until = used() + job.limits.time;
     let count = job.program.cases();
     for number in 0..count {
@@ -103,6 +106,8 @@ fn run() -> Result<(), Refusal> {
             _ => js::run(&job.program, number, &job.limits, deadline),
         };
         let outcome = outcome.unwrap_or(Outcome::Stopped(Stopped::Output));
+        // The parent stops reading at this length, and the cases after this one would have no
+        // outcome. So the child says which case was too long.
         let mut line = Line::Outcome(outcome);
         if serde_json::to_vec(&line).map_or(true, |text| text.len() > job.limits.line_bytes()) {
             line = Line::Outcome(Outcome::Stopped(Stopped::Output));
@@ -128,5 +133,6 @@ fn write(line: &Line) -> std::io::Result<()> {
     text.push(b'\n');
     let mut out = std::io::stdout().lock();
     out.write_all(&text)?;
+    // A later case may end the process: outcomes must have reached the parent by then.
     out.flush()
 }

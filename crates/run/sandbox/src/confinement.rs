@@ -1,4 +1,4 @@
-//! What this process may no longer do.
+//! Takes away what this process may do, for good.
 //!
 //! In this order, each before the next would need what it takes away: limits of the system
 //! → no new privileges → Landlock → no further descriptors → (the job is read) → seccomp.
@@ -53,7 +53,7 @@ pub fn confine(limits: &Limits) -> std::io::Result<Confinement> {
 const INITIAL_CPU_SECONDS: u64 = 60;
 const INITIAL_MEMORY_BYTES: u64 = 1 << 30;
 
-/// Memory beside that of a case: what is read, written and taken apart.
+/// Memory besides that of a case, for input, output and values that are converted.
 const EXTRA_MEMORY_BYTES: u64 = 64 << 20;
 
 /// A process on its way to being confined.
@@ -69,12 +69,16 @@ impl Confining {
         // Others come first. It is only manners, so nothing hangs on it.
         let _manners = rustix::process::setpriority_process(None, 19);
         limit(Resource::Core, 0)?;
+        // This bounds files, even ones that were open before. Pipes are not affected, so answers
+        // still get out.
         limit(Resource::Fsize, 0)?;
+        // This limit does not bind root: there the filter of system calls forbids it.
         limit(Resource::Nproc, 0)?;
         limit_cpu(INITIAL_CPU_SECONDS)?;
         let mapped = system::mapped()?;
         system::limit_memory(mapped.saturating_add(INITIAL_MEMORY_BYTES))?;
         let landlock = system::landlock()?;
+        // This comes last: reading /proc and creating the Landlock ruleset need descriptors.
         limit(Resource::Nofile, 3)?;
         Ok(Self { mapped, landlock })
     }
@@ -83,6 +87,8 @@ impl Confining {
     pub(crate) fn finish(self, limits: &Limits) -> std::io::Result<Confinement> {
         let memory = u64::try_from(limits.memory_bytes).unwrap_or(u64::MAX);
         let memory = memory.saturating_mul(2).saturating_add(EXTRA_MEMORY_BYTES);
+        // This ends later than the deadline that the engines check, which gives a better reason.
+        // It is for native code that never checks.
         limit_cpu(limits.time.as_secs().saturating_add(2))?;
         system::limit_memory(self.mapped.saturating_add(memory))?;
         Ok(Confinement {
@@ -98,13 +104,14 @@ fn limit(resource: Resource, to: u64) -> std::io::Result<()> {
     limit_both(resource, to, to)
 }
 
-/// Lowers the limit of processor seconds. The signal that says so comes a second before
-/// the one that any end could have brought.
+/// Lowers the limit of processor seconds. SIGXCPU, which names the cause, comes a second before
+/// SIGKILL, which does not.
 fn limit_cpu(to: u64) -> std::io::Result<()> {
     limit_both(Resource::Cpu, to, to.saturating_add(1))
 }
 
 fn limit_both(resource: Resource, current: u64, maximum: u64) -> std::io::Result<()> {
+    // A process can lower a hard limit but not raise it, so one that is lower already stays.
     let now = getrlimit(resource).maximum;
     let lower = |to: u64| Some(now.map_or(to, |now| now.min(to)));
     let new = Rlimit {
@@ -152,14 +159,15 @@ mod system {
         libc::SYS_exit_group,
         libc::SYS_getrandom,
         libc::SYS_sched_yield,
+        // `abort` needs these three to raise its signal, by which a failed allocation is reported.
         libc::SYS_getpid,
         libc::SYS_gettid,
         libc::SYS_tgkill,
         libc::SYS_restart_syscall,
     ];
 
-    /// And these, on the descriptors that the parent gave: whoever started the server may
-    /// have left others open.
+    /// And these, on the descriptors that the parent gave: the process that started the server
+    /// may have left others open.
     const CALLS_ON_DESCRIPTORS: &[i64] = &[libc::SYS_read, libc::SYS_write];
     const MAX_STANDARD_DESCRIPTOR: u64 = 2;
 
@@ -185,6 +193,8 @@ mod system {
         rustix::thread::set_no_new_privs(true)?;
         let newest = ABI::V6;
         let status = Ruleset::default()
+            // An older kernel enforces what it knows, and `Confinement` says which version that
+            // was.
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_all(newest))
             .and_then(|rules| rules.handle_access(AccessNet::from_all(newest)))
@@ -217,6 +227,8 @@ mod system {
         for call in CALLS_ON_DESCRIPTORS {
             let condition = SeccompCondition::new(
                 0,
+                // The kernel reads a descriptor from the lower 32 bits alone, so the upper ones
+                // must not decide.
                 SeccompCmpArgLen::Dword,
                 SeccompCmpOp::Le,
                 MAX_STANDARD_DESCRIPTOR,
@@ -225,6 +237,8 @@ mod system {
         }
         SeccompFilter::new(
             rules,
+            // With an error code, an attacker could probe for calls that are let through. This way
+            // there is one attempt, and the parent learns why the case ended.
             SeccompAction::KillProcess,
             SeccompAction::Allow,
             std::env::consts::ARCH.try_into()?,
@@ -244,7 +258,8 @@ mod system {
         Ok(0)
     }
 
-    /// What is mapped cannot be told, so neither what to allow; the engines hold their own.
+    /// The mapped size is unknown, so a limit would be a guess; the engines have limits of their
+    /// own.
     pub(super) fn limit_memory(_bytes: u64) -> std::io::Result<()> {
         Ok(())
     }

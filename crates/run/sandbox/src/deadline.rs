@@ -1,4 +1,4 @@
-//! Until when a case may run, and what ended it.
+//! The deadline of a case, and the limit that ended it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,22 +8,22 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::job::Stopped;
 
-/// Processor time that this process has had. Nothing in it can wait, so what takes long
-/// takes processor time. Whoever asks gives way first.
+/// Processor time that this process has had. Nothing in it can wait, so whatever takes
+/// long takes processor time. Yields the processor first.
 pub(crate) fn used() -> Duration {
-    give_way();
+    yield_processor();
     // Never negative, so the conversion holds.
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
-/// Lets whoever waits for the processor have it. A scheduler may let even a process of the
-/// lowest priority have its turn of some milliseconds to the end, and nobody is to wait for a
-/// solution that long: what takes a good part of one gives way after it.
-pub(crate) fn give_way() {
+/// Yields the processor to others. A scheduler may let even a process of the lowest priority
+/// finish its turn of some milliseconds, and no call should wait for a solution that long: so
+/// each step that takes a good part of a turn yields after it.
+pub(crate) fn yield_processor() {
     std::thread::yield_now();
 }
 
-/// Ends a case, once: whoever finds a limit first says which.
+/// Ends a case, once: the first limit that is found is the one that is reported.
 #[derive(Clone)]
 pub(crate) struct Deadline {
     until: Duration,
@@ -31,7 +31,7 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// A case that may run until the process has had so much processor time.
+    /// A case that may run until the process has used this much processor time.
     pub(crate) fn new(until: Duration) -> Self {
         Self {
             until,

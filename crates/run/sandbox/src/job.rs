@@ -1,15 +1,15 @@
-//! What goes into the child, and what comes out.
+//! The input of the child, and its output.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What to run.
+/// A program to run, within limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// In which language, and what.
+    /// The program, by its language.
     pub program: Program,
-    /// What it may use.
+    /// Its limits.
     pub limits: Limits,
 }
 
@@ -20,9 +20,9 @@ pub enum Program {
     /// Evaluates an expression for each case, after the setup and the solution:
     /// [`Outcome::Value`], of a promise what it settles to.
     Expressions {
-        /// What the exercise brings, run first.
+        /// Code of the exercise, run first.
         setup: String,
-        /// What the stranger wrote.
+        /// Code of the stranger.
         solution: String,
         /// Expressions in JavaScript; of several statements the last one counts.
         cases: Vec<String>,
@@ -30,25 +30,25 @@ pub enum Program {
     /// Runs a program that writes by `console.log`, its text in `input`:
     /// [`Outcome::Output`].
     Script {
-        /// What the exercise brings, run first.
+        /// Code of the exercise, run first.
         setup: String,
-        /// What the stranger wrote.
+        /// Code of the stranger.
         solution: String,
         /// Values of the global `input`.
         cases: Vec<String>,
     },
     /// Runs the stranger's tests against each subject: [`Outcome::Tests`].
     Tests {
-        /// What the exercise brings, run first.
+        /// Code of the exercise, run first.
         setup: String,
         /// The tests, which call `test(name, function)` and `expect`.
         solution: String,
-        /// What is tested: its source, which the tests cannot read.
+        /// Source of each subject, which the tests cannot read.
         cases: Vec<String>,
     },
     /// Runs SQL on a scratch `SQLite` for each case: [`Outcome::Rows`].
     Sql {
-        /// What the stranger wrote.
+        /// Code of the stranger.
         solution: String,
         /// The solution may change tables too, not only read them.
         may_write: bool,
@@ -74,31 +74,33 @@ impl Program {
 pub struct SqlCase {
     /// SQL that makes its tables and rows.
     pub data: String,
-    /// What is asked afterwards; else the rows are those of the solution's last statement.
+    /// A query that runs after the solution; none: the rows are those of the solution's last
+    /// statement.
     pub query: Option<String>,
 }
 
-/// What a job may use. Beyond it the child is ended.
+/// Limits of a job. Beyond them the child is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Processor time for all cases together, so that a busy machine ends nothing sooner
     /// than an idle one.
     pub time: Duration,
-    /// After what time by the clock the child is ended, whatever it says. By default five
+    /// Time by the clock after which the child is ended, whatever it reports. By default five
     /// times its processor time and a start: enough for one that has a fifth of a processor.
     pub wall_time: Duration,
     /// Memory of a case.
     pub memory_bytes: usize,
     /// Stack of a case.
     pub stack_bytes: usize,
-    /// What a case may give back.
+    /// Output of a case.
     pub output_bytes: usize,
 }
 
 impl Limits {
-    /// What the line of an outcome may have: more than the longest text that says
-    /// `output_bytes`.
+    /// Bytes of the line of an outcome: more than the longest JSON of `output_bytes`.
     pub(crate) fn line_bytes(&self) -> usize {
+        // 16 is well above the worst ratios of JSON to counted bytes: some 36 for a number, which
+        // counts 4, and 6 for a control character (`\u0000`), which counts 1.
         self.output_bytes.saturating_mul(16).saturating_add(4096)
     }
 }
@@ -115,7 +117,7 @@ impl Default for Limits {
     }
 }
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Outcome {
     /// Of an expression.
@@ -131,11 +133,11 @@ pub enum Outcome {
         /// The rows, in order.
         rows: Vec<Vec<Cell>>,
     },
-    /// It threw: `RangeError`, and its message. In SQL: what the database said.
+    /// It threw: `RangeError`, and its message. In SQL: the database's error.
     Thrown {
         /// Name of the error; empty where it has none.
         name: String,
-        /// What it says.
+        /// Its message.
         message: String,
         /// Line of the solution from 1, where it is known.
         line: Option<u32>,
@@ -149,7 +151,7 @@ pub enum Outcome {
 pub struct TestOutcome {
     /// Its name, with those of what it is in.
     pub name: String,
-    /// What it threw. None: it passed.
+    /// The error that it threw. None: it passed.
     pub error: Option<String>,
 }
 
@@ -180,7 +182,7 @@ pub enum Value {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number that is finite; -0 is told from 0.
+    /// A finite number; -0 and 0 differ.
     Number(f64),
     /// `NaN`, `Infinity`, `-Infinity`.
     NotFinite(String),

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -13,7 +14,7 @@ use crate::child::{Line, MAX_JOB, Order};
 use crate::confinement::Confinement;
 use crate::job::{Job, Limits, Outcome, Stopped};
 
-/// What is kept of what the child says when it breaks.
+/// Bytes that are read of the child's error output.
 const MAX_COMPLAINT: u64 = 4096;
 
 /// Runs jobs, each in a child process.
@@ -24,7 +25,7 @@ pub struct Sandbox {
     require_all: bool,
 }
 
-/// Nothing can be said of the cases: the sandbox is at fault, not what it ran.
+/// The cases have no outcome: the sandbox is at fault, not the code that it ran.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// The child cannot be started.
@@ -36,17 +37,25 @@ pub enum SandboxError {
     /// The child would not run it, for a reason of its own.
     #[error("the sandbox refuses to run: {0}")]
     Refused(String),
-    /// The child said something that is no answer, or went without one.
+    /// The child wrote something that is no answer, or ended without one.
     #[error("the sandbox broke: {0}")]
     Broke(String),
+    /// The machine was too busy: the wall-clock time ended before the processor time was used.
+    #[error("the sandbox had {used:?} of its {limit:?} of processor time when it was ended")]
+    Starved {
+        /// Processor time that the child had used.
+        used: Duration,
+        /// Processor time that it was allowed.
+        limit: Duration,
+    },
 }
 
 /// How a child came to its end.
 enum End {
     /// By itself.
     Exited(ExitStatus, String),
-    /// Its time was over.
-    Killed,
+    /// Its wall-clock time was over, after this much processor time if that is known.
+    Killed(Option<Duration>),
     /// It wrote more than a line may have.
     TooLong,
 }
@@ -72,24 +81,20 @@ impl Sandbox {
 
     /// Runs a job: an outcome for each of its cases. Dropping the future ends the child.
     pub async fn run(&self, job: &Job) -> Result<Vec<Outcome>, SandboxError> {
-        let (_, outcomes) = self
-            .order(&Order {
-                require_all: self.require_all,
-                job: Some(job.clone()),
-            })
-            .await?;
-        Ok(outcomes)
+        let order = Order {
+            require_all: self.require_all,
+            job: Some(job.clone()),
+        };
+        Ok(self.order(&order).await?.1)
     }
 
-    /// How a child is confined on this system.
+    /// Returns how a child is confined on this system.
     pub async fn confinement(&self) -> Result<Confinement, SandboxError> {
-        let (confinement, _) = self
-            .order(&Order {
-                require_all: false,
-                job: None,
-            })
-            .await?;
-        Ok(confinement)
+        let order = Order {
+            require_all: false,
+            job: None,
+        };
+        Ok(self.order(&order).await?.0)
     }
 
     async fn order(&self, order: &Order) -> Result<(Confinement, Vec<Outcome>), SandboxError> {
@@ -100,14 +105,19 @@ impl Sandbox {
         }
         let limits = order.job.as_ref().map(|job| job.limits).unwrap_or_default();
         let count = order.job.as_ref().map_or(0, |job| job.program.cases());
+        // Starting the child counts as well: on a machine that cannot start one, nobody waits
+        // longer.
         let deadline = Instant::now() + limits.wall_time;
 
         let mut child = self.start().await.map_err(SandboxError::Start)?;
+        // Declared after `child`, so dropped before it on every way out: until the child is waited
+        // for, its number cannot be another's.
         let mut group = ProcessGroup(child.id());
         let mut lines = Lines::of(child.stdout.take(), &limits);
         let complaint = complaint(child.stderr.take());
         let stdin = child.stdin.take();
         let talk = async {
+            // The end of this block closes the pipe, which ends the job for the child.
             if let Some(mut stdin) = stdin {
                 // It may be gone: how it went says why.
                 drop(stdin.write_all(&text).await);
@@ -115,12 +125,14 @@ impl Sandbox {
             lines.read(count).await
         };
         let (talked, complaint) =
+            // Both pipes at once: a child that fills one while the parent reads the other would
+            // never end.
             match timeout_at(deadline, async { tokio::join!(talk, complaint) }).await {
                 Ok((talked, complaint)) => (Some(talked), complaint),
                 Err(_) => (None, String::new()),
             };
         let end = match talked {
-            None => End::Killed,
+            None => End::Killed(child.id().and_then(processor_time)),
             Some(Err(error)) => return Err(error),
             Some(Ok(false)) => End::TooLong,
             Some(Ok(true)) => match timeout_at(deadline, child.wait()).await {
@@ -129,19 +141,19 @@ impl Sandbox {
                     group.0 = None;
                     End::Exited(status.map_err(SandboxError::Start)?, complaint)
                 }
-                Err(_) => End::Killed,
+                Err(_) => End::Killed(child.id().and_then(processor_time)),
             },
         };
         drop(group);
         reap(&mut child).await;
-        lines.end(count, end)
+        lines.end(count, end, limits.time)
     }
 
-    /// The thread that starts a process stands still until that process has a processor and
-    /// runs its program, so no thread of the runtime does it.
+    /// Starts the child. The thread that does so is blocked until that process has a processor
+    /// and runs its program, so it is no thread of the runtime.
     async fn start(&self) -> std::io::Result<Child> {
         let mut command = self.command();
-        // Where nobody waits any more the child is dropped here, and ended by that.
+        // When nobody waits any more, the child is dropped here, which ends it.
         tokio::task::spawn_blocking(move || command.spawn()).await?
     }
 
@@ -154,11 +166,14 @@ impl Sandbox {
             // The server's allocator has a thread of its own, which would be outside of
             // the confinement.
             .env("_RJEM_MALLOC_CONF", "background_thread:false")
+            // The same dates on every server: both engines ask the C library for the time zone.
             .env("TZ", "UTC0")
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // One signal ends all that it starts, and Ctrl-C at the server's terminal does not
+            // reach it.
             .process_group(0)
             .kill_on_drop(true);
         command
@@ -185,17 +200,17 @@ async fn reap(child: &mut Child) {
     drop(child.wait().await);
 }
 
-/// What the child says when it breaks, as far as it is worth reading.
+/// Reads the error output of the child, as far as it is worth reading.
 async fn complaint(stderr: Option<impl AsyncRead + Unpin>) -> String {
     let mut text = Vec::new();
     if let Some(stderr) = stderr {
-        // What was read before an error is all there is.
+        // After a read error the text before it is all there is.
         drop(stderr.take(MAX_COMPLAINT).read_to_end(&mut text).await);
     }
     String::from_utf8_lossy(&text).trim().to_owned()
 }
 
-/// What a child has said.
+/// The lines that a child has written.
 struct Lines {
     stdout: Option<BufReader<ChildStdout>>,
     max: usize,
@@ -223,6 +238,7 @@ impl Lines {
         loop {
             text.clear();
             let max = u64::try_from(self.max).unwrap_or(u64::MAX);
+            // Whatever the child writes, no more than one line of it is in memory.
             let read = (&mut stdout).take(max).read_until(b'\n', &mut text).await;
             if let Err(error) = read {
                 return broke(error.to_string());
@@ -233,6 +249,9 @@ impl Lines {
             }
             match serde_json::from_slice(&text) {
                 Ok(Line::Refused(reason)) => return Err(SandboxError::Refused(reason)),
+                // The child may have been taken over by what it runs. It can then lie about
+                // outcomes, but not answer before it is confined, nor for more cases than there
+                // are.
                 Ok(Line::Confined(confinement)) if self.confinement.is_none() => {
                     self.confinement = Some(confinement);
                 }
@@ -247,11 +266,21 @@ impl Lines {
         }
     }
 
-    /// What is to be said of the cases that have no outcome.
-    fn end(mut self, count: usize, end: End) -> Result<(Confinement, Vec<Outcome>), SandboxError> {
+    /// Fills in the cases that have no outcome, by the way in which the child ended.
+    fn end(
+        mut self,
+        count: usize,
+        end: End,
+        limit: Duration,
+    ) -> Result<(Confinement, Vec<Outcome>), SandboxError> {
         let missing = self.outcomes.len() < count;
         let stopped = match end {
-            End::Killed => Stopped::Time,
+            // Nothing in the child can wait, so one that has not used its processor time did not
+            // get it. Calling that an endless loop would blame the solution for a busy machine.
+            End::Killed(Some(used)) if used < limit && missing && self.confinement.is_some() => {
+                return Err(SandboxError::Starved { used, limit });
+            }
+            End::Killed(_) => Stopped::Time,
             End::TooLong => Stopped::Output,
             End::Exited(status, complaint) => match stopped(status, &complaint) {
                 Some(stopped) => stopped,
@@ -263,6 +292,7 @@ impl Lines {
                     };
                     return Err(SandboxError::Broke(complaint));
                 }
+                // Unused: each case has an outcome.
                 None => Stopped::Time,
             },
         };
@@ -276,13 +306,32 @@ impl Lines {
     }
 }
 
-/// What the end of a process says, where it is an end that a limit brought.
+/// Processor time that a process has used so far. None where the system has no `/proc`.
+fn processor_time(id: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name of the program, in parentheses, may hold spaces and parentheses of its own.
+    let (_, fields) = stat.rsplit_once(')')?;
+    // `utime` and `stime`, fields 14 and 15 of proc(5); the first one here is field 3.
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    let ticks = ticks.map(|ticks| ticks.parse::<u64>().ok());
+    let ticks = ticks.sum::<Option<u64>>()?;
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
+    Some(Duration::from_millis(
+        ticks.saturating_mul(1000) / per_second,
+    ))
+}
+
+/// Returns the limit that ended a process, if it was one.
 fn stopped(status: ExitStatus, complaint: &str) -> Option<Stopped> {
     use std::os::unix::process::ExitStatusExt;
     let signal = status.signal().and_then(Signal::from_named_raw)?;
+    // The filter of system calls ends a process with it.
     if signal == Signal::SYS {
+        // No solution in JavaScript or SQL can do that: an engine has a hole, or the filter lacks
+        // a call.
         Some(Stopped::Forbidden)
     } else if signal == Signal::XCPU {
+        // The soft limit of processor seconds, for native code that never checks the time.
         Some(Stopped::Time)
     } else if signal == Signal::KILL {
         // Not by us, so by the kernel, whose memory was short.

@@ -21,10 +21,10 @@ use rusqlite::{Batch, Connection, Error, ErrorCode};
 use crate::deadline::used;
 use crate::job::{Cell, Limits, Outcome, SqlCase, Stopped};
 
-/// Steps after which a statement looks at the time.
+/// Steps after which a statement checks the time.
 const TIME_CHECK_INTERVAL: i32 = 1000;
 
-/// What a statement may have. Lengths bound what one step costs.
+/// Limits of a statement. Lengths bound the cost of one step.
 const LIMITS: &[(Limit, i32)] = &[
     (Limit::SQLITE_LIMIT_LENGTH, 1 << 20),
     (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1 << 10),
@@ -41,11 +41,11 @@ const LIMITS: &[(Limit, i32)] = &[
 /// Functions that a statement may call.
 const FUNCTIONS: &str = include_str!("functions.txt");
 
-/// What time it is in every case, so that the same solution has the same rows every day.
+/// The time in every case, so that the same solution has the same rows every day.
 const NOW: &str = "2025-01-15 12:00:00";
 
-/// Functions that know what time it is, and the number of arguments before which a missing
-/// time stands.
+/// Functions that read the clock, and the number of arguments before the one for the time,
+/// which may be missing.
 const CLOCKS: &[(&str, usize)] = &[
     ("date", 0),
     ("time", 0),
@@ -88,6 +88,8 @@ fn rows(
 ) -> rusqlite::Result<Outcome> {
     let connection = Connection::open_in_memory()?;
     let memory = i64::try_from(limits.memory_bytes).unwrap_or(i64::MAX);
+    // SQLite has one such limit for the whole process, which is fine here: cases run one at a
+    // time.
     connection.pragma_update(None, "hard_heap_limit", memory)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     let late = Arc::clone(late);
@@ -104,12 +106,15 @@ fn rows(
     clocks(&connection)?;
     // The exercise's own.
     connection.execute_batch(&case.data)?;
+    // From here on, views and triggers may call only functions that are marked as harmless, and no
+    // statement can write the tables that hold the schema itself.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     for (limit, max) in LIMITS {
         connection.set_limit(*limit, *max)?;
     }
     if !may_write {
+        // The authorizer also refuses statements that write: this is a second barrier.
         connection.pragma_update(None, "query_only", true)?;
     }
     connection.authorizer(Some(move |context: AuthContext<'_>| {
@@ -139,6 +144,8 @@ fn all(connection: &Connection, sql: &str, limits: &Limits) -> rusqlite::Result<
             .map(str::to_owned)
             .collect();
         let width = columns.len();
+        // Each statement has the whole allowance, since only the rows of the last one are
+        // returned.
         let mut left = limits.output_bytes;
         let mut taken = Vec::new();
         let mut rows = statement.query([])?;
@@ -189,7 +196,7 @@ fn cell(value: ValueRef<'_>) -> (Cell, usize) {
     }
 }
 
-/// What the database said.
+/// Converts an error of the database.
 fn thrown(error: &Error, solution: &str) -> Outcome {
     match error {
         Error::SqliteFailure(cause, _) if cause.code == ErrorCode::OutOfMemory => {
@@ -222,7 +229,7 @@ fn plain(message: String) -> Outcome {
     }
 }
 
-/// What the engine asks about a statement while it prepares it.
+/// Answers the engine's authorizer while it prepares a statement.
 fn authorize(action: &AuthAction<'_>, writes: bool) -> Authorization {
     let allowed = match action {
         AuthAction::Select | AuthAction::Recursive | AuthAction::Read { .. } => true,
@@ -263,14 +270,16 @@ fn authorize(action: &AuthAction<'_>, writes: bool) -> Authorization {
     }
 }
 
-/// Puts functions that stand at [`NOW`] in the place of those that read the clock. They
-/// ask the engine's own, on a connection beside.
+/// Replaces functions that read the clock by ones for which it is [`NOW`]. They call the
+/// engine's own functions on a second connection.
 fn clocks(connection: &Connection) -> rusqlite::Result<()> {
     for (name, before) in CLOCKS {
-        let beside = OnceCell::new();
+        // It is opened by the first call, since most solutions never ask for the time.
+        let second = OnceCell::new();
         connection.create_scalar_function(
             *name,
             -1,
+            // Without this mark no view could call them, now that schemas are not trusted.
             FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_INNOCUOUS,
             move |context| {
                 let mut given: Vec<Value> = Vec::with_capacity(context.len() + 1);
@@ -287,14 +296,14 @@ fn clocks(connection: &Connection) -> rusqlite::Result<()> {
                 if given.len() == *before {
                     given.push(Value::Text(NOW.to_owned()));
                 }
-                let beside = if let Some(beside) = beside.get() {
-                    beside
+                let second = if let Some(second) = second.get() {
+                    second
                 } else {
                     let opened = Connection::open_in_memory()?;
-                    beside.get_or_init(|| opened)
+                    second.get_or_init(|| opened)
                 };
                 let marks = vec!["?"; given.len()].join(",");
-                beside
+                second
                     .prepare_cached(&format!("SELECT {name}({marks})"))?
                     .query_row(rusqlite::params_from_iter(given), |row| {
                         row.get::<_, Value>(0)
@@ -302,7 +311,7 @@ fn clocks(connection: &Connection) -> rusqlite::Result<()> {
             },
         )?;
     }
-    for (name, kept) in [
+    for (name, value) in [
         ("current_timestamp", NOW.get(..)),
         ("current_date", NOW.get(..10)),
         ("current_time", NOW.get(11..)),
@@ -313,7 +322,7 @@ fn clocks(connection: &Connection) -> rusqlite::Result<()> {
             FunctionFlags::SQLITE_UTF8
                 | FunctionFlags::SQLITE_INNOCUOUS
                 | FunctionFlags::SQLITE_DETERMINISTIC,
-            move |_| Ok(kept),
+            move |_| Ok(value),
         )?;
     }
     Ok(())

@@ -2,12 +2,12 @@
 //!
 //! Where a text can be read in two ways, the parser tries the one and then the other,
 //! at each level anew: a statement of 300 bytes, nested deep enough, would be read for
-//! years. Nothing tells the parser to stop, but it asks its language before each
+//! years. Nothing can stop the parser, but it asks its language before each
 //! expression and each operator: so the language counts, and refuses once a statement
 //! has asked more often than any of its length needs to.
 //!
-//! Every method of the parser's trait stands here: one that did not would be that of no
-//! language.
+//! Every method of the parser's trait is forwarded: a missing one would have the default of
+//! no language.
 
 use std::any::TypeId;
 use std::cell::Cell;
@@ -49,8 +49,8 @@ impl Budget {
         }
     }
 
-    /// There was more to do than it allowed. What was read then is no reading: the
-    /// parser may have taken another way because one was refused.
+    /// Whether the parser needed more steps. Then its result means nothing: it may have taken
+    /// another way because one was refused.
     pub(super) fn is_spent(&self) -> bool {
         self.is_spent.get()
     }
@@ -61,25 +61,28 @@ impl Budget {
             return Ok(());
         }
         self.is_spent.set(true);
-        // The one error that the parser does not take for a wrong way.
+        // The one error after which the parser does not try another way.
         Err(ParserError::RecursionLimitExceeded)
     }
+}
+
+/// Methods that the language answers itself, with no step counted.
+macro_rules! forward {
+    ($(fn $method:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        $(fn $method(&self $(, $argument: $kind)*) -> $answer {
+            self.language.$method($($argument),*)
+        })*
+    };
 }
 
 /// Methods that say yes or no of a language.
 macro_rules! yes_or_no {
     ($($method:ident)*) => {
-        $(fn $method(&self) -> bool {
-            self.language.$method()
-        })*
+        forward! { $(fn $method() -> bool;)* }
     };
 }
 
 impl Grammar for Budget {
-    fn dialect(&self) -> TypeId {
-        self.language.dialect()
-    }
-
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         match self.step() {
             Ok(()) => self.language.parse_prefix(parser),
@@ -87,26 +90,9 @@ impl Grammar for Budget {
         }
     }
 
-    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
-        self.language.get_next_precedence(parser)
-    }
-
     fn get_next_precedence_default(&self, parser: &Parser) -> Result<u8, ParserError> {
         self.step()?;
         self.language.get_next_precedence_default(parser)
-    }
-
-    fn parse_infix(
-        &self,
-        parser: &mut Parser,
-        expr: &Expr,
-        precedence: u8,
-    ) -> Option<Result<Expr, ParserError>> {
-        self.language.parse_infix(parser, expr, precedence)
-    }
-
-    fn parse_statement(&self, parser: &mut Parser) -> Option<Result<Statement, ParserError>> {
-        self.language.parse_statement(parser)
     }
 
     fn parse_column_option(
@@ -117,85 +103,29 @@ impl Grammar for Budget {
         self.language.parse_column_option(parser)
     }
 
-    fn prec_value(&self, prec: Precedence) -> u8 {
-        self.language.prec_value(prec)
-    }
-
-    fn prec_unknown(&self) -> u8 {
-        self.language.prec_unknown()
-    }
-
-    fn is_delimited_identifier_start(&self, ch: char) -> bool {
-        self.language.is_delimited_identifier_start(ch)
-    }
-
-    fn is_nested_delimited_identifier_start(&self, ch: char) -> bool {
-        self.language.is_nested_delimited_identifier_start(ch)
-    }
-
-    fn peek_nested_delimited_identifier_quotes(
-        &self,
-        chars: Peekable<Chars<'_>>,
-    ) -> Option<(char, Option<char>)> {
-        self.language.peek_nested_delimited_identifier_quotes(chars)
-    }
-
-    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
-        self.language.identifier_quote_style(identifier)
-    }
-
-    fn is_identifier_start(&self, ch: char) -> bool {
-        self.language.is_identifier_start(ch)
-    }
-
-    fn is_identifier_part(&self, ch: char) -> bool {
-        self.language.is_identifier_part(ch)
-    }
-
-    fn is_custom_operator_part(&self, ch: char) -> bool {
-        self.language.is_custom_operator_part(ch)
-    }
-
-    fn is_reserved_for_identifier(&self, kw: Keyword) -> bool {
-        self.language.is_reserved_for_identifier(kw)
-    }
-
-    fn get_reserved_keywords_for_select_item_operator(&self) -> &[Keyword] {
-        self.language
-            .get_reserved_keywords_for_select_item_operator()
-    }
-
-    fn get_reserved_grantees_types(&self) -> &[GranteesType] {
-        self.language.get_reserved_grantees_types()
-    }
-
-    fn is_column_alias(&self, kw: &Keyword, parser: &mut Parser) -> bool {
-        self.language.is_column_alias(kw, parser)
-    }
-
-    fn is_select_item_alias(&self, explicit: bool, kw: &Keyword, parser: &mut Parser) -> bool {
-        self.language.is_select_item_alias(explicit, kw, parser)
-    }
-
-    fn is_table_factor(&self, kw: &Keyword, parser: &mut Parser) -> bool {
-        self.language.is_table_factor(kw, parser)
-    }
-
-    fn is_table_alias(&self, kw: &Keyword, parser: &mut Parser) -> bool {
-        self.language.is_table_alias(kw, parser)
-    }
-
-    fn is_table_factor_alias(&self, explicit: bool, kw: &Keyword, parser: &mut Parser) -> bool {
-        self.language.is_table_factor_alias(explicit, kw, parser)
-    }
-
-    fn is_identifier_generating_function_name(
-        &self,
-        ident: &Ident,
-        name_parts: &[ObjectNamePart],
-    ) -> bool {
-        self.language
-            .is_identifier_generating_function_name(ident, name_parts)
+    forward! {
+        fn dialect() -> TypeId;
+        fn get_next_precedence(parser: &Parser) -> Option<Result<u8, ParserError>>;
+        fn parse_infix(parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>>;
+        fn parse_statement(parser: &mut Parser) -> Option<Result<Statement, ParserError>>;
+        fn prec_value(prec: Precedence) -> u8;
+        fn prec_unknown() -> u8;
+        fn is_delimited_identifier_start(ch: char) -> bool;
+        fn is_nested_delimited_identifier_start(ch: char) -> bool;
+        fn peek_nested_delimited_identifier_quotes(chars: Peekable<Chars<'_>>) -> Option<(char, Option<char>)>;
+        fn identifier_quote_style(identifier: &str) -> Option<char>;
+        fn is_identifier_start(ch: char) -> bool;
+        fn is_identifier_part(ch: char) -> bool;
+        fn is_custom_operator_part(ch: char) -> bool;
+        fn is_reserved_for_identifier(kw: Keyword) -> bool;
+        fn get_reserved_keywords_for_select_item_operator() -> &[Keyword];
+        fn get_reserved_grantees_types() -> &[GranteesType];
+        fn is_column_alias(kw: &Keyword, parser: &mut Parser) -> bool;
+        fn is_select_item_alias(explicit: bool, kw: &Keyword, parser: &mut Parser) -> bool;
+        fn is_table_factor(kw: &Keyword, parser: &mut Parser) -> bool;
+        fn is_table_alias(kw: &Keyword, parser: &mut Parser) -> bool;
+        fn is_table_factor_alias(explicit: bool, kw: &Keyword, parser: &mut Parser) -> bool;
+        fn is_identifier_generating_function_name(ident: &Ident, name_parts: &[ObjectNamePart]) -> bool;
     }
 
     yes_or_no! {

@@ -1,4 +1,4 @@
-//! What a database says of its tables.
+//! Queries of a database's catalog, and their answers.
 //!
 //! Each dialect is asked in its own way, with texts of this file and the names of
 //! tables as a bound JSON array; all answer in the same columns.
@@ -14,7 +14,7 @@ const MAX_ROWS: usize = 20_000;
 /// A table or view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TableName {
-    /// What its catalog knows it by.
+    /// Its key in the catalog.
     pub(super) key: String,
     /// Its name, with its schema where it needs one.
     pub(super) name: String,
@@ -27,7 +27,7 @@ pub(super) struct TableName {
 }
 
 impl TableName {
-    /// As it may stand in a statement.
+    /// Its name as a statement may contain it.
     pub(super) fn quoted(&self, dialect: Dialect) -> String {
         if self.schema.is_empty() {
             return dialect.quoted(&self.bare);
@@ -65,7 +65,7 @@ pub(super) struct Index {
     pub(super) columns: Vec<String>,
 }
 
-/// What is known of a table.
+/// Details of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) name: TableName,
@@ -86,7 +86,7 @@ pub(super) fn bounds(bounds: Bounds) -> Bounds {
     }
 }
 
-/// Asks for the tables: key, name, `view`, schema, bare name.
+/// The question for the tables: key, name, `view`, schema, bare name.
 pub(super) fn tables(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Sqlite => {
@@ -111,13 +111,16 @@ pub(super) fn tables(dialect: Dialect) -> &'static str {
     }
 }
 
-/// Asks for the details of tables: their columns (key, name, type, nullable,
+/// The questions for the details of tables: their columns (key, name, type, nullable,
 /// default), their keys (key, `p` or `f`, name, column, other table, other
 /// column), their indexes (key, name, unique, column), and for `SQLite` their
 /// statements (key, statement).
 pub(super) fn details(dialect: Dialect) -> &'static [&'static str] {
     match dialect {
         Dialect::Sqlite => &[
+            // An INTEGER PRIMARY KEY is the row id, which is never null although the catalog does
+            // not say so. Hidden columns of kind 1 are parameters of virtual tables; kinds 2 and 3
+            // are generated.
             "SELECT j.value, t.name, t.type, CASE WHEN t.\"notnull\" OR (t.pk = 1 AND upper(t.type) = 'INTEGER') THEN 'false' ELSE 'true' END, t.dflt_value \
              FROM json_each(?1) j JOIN pragma_table_xinfo(j.value) t WHERE t.hidden <> 1 ORDER BY j.key, t.cid",
             "SELECT value, kind, name, mine, other, theirs FROM ( \
@@ -152,6 +155,7 @@ pub(super) fn details(dialect: Dialect) -> &'static [&'static str] {
              ORDER BY i.indrelid, c.relname, k",
         ],
         Dialect::MySql => &[
+            // MariaDB reports a missing default as the text NULL.
             "SELECT table_name, column_name, column_type, IF(is_nullable = 'YES', 'true', 'false'), NULLIF(column_default, 'NULL') \
              FROM information_schema.columns WHERE table_schema = DATABASE() \
              AND JSON_CONTAINS(?, JSON_QUOTE(table_name)) ORDER BY table_name, ordinal_position",
@@ -180,7 +184,7 @@ fn optional(row: &[Value], at: usize) -> Option<String> {
     }
 }
 
-/// Rows of an answer; none where the dialect is not asked for so many.
+/// Rows of an answer; none where the dialect has fewer questions.
 fn rows(answers: &[Rows], at: usize) -> &[Vec<Value>] {
     answers.get(at).map_or(&[], |answer| &answer.held)
 }
@@ -265,7 +269,7 @@ pub(super) fn read_details(names: &[TableName], answers: &[Rows]) -> Vec<Table> 
 }
 
 impl Table {
-    /// For programs.
+    /// The table as JSON for programs.
     pub(super) fn structured(&self) -> Map<String, Value> {
         let columns: Vec<Value> = self
             .columns
@@ -295,14 +299,13 @@ impl Table {
             .iter()
             .map(|index| json!({"name": index.name, "unique": index.unique, "columns": index.columns}))
             .collect();
-        let mut map = Map::new();
-        map.insert("table".to_owned(), self.name.name.clone().into());
-        let kind = if self.name.view { "view" } else { "table" };
-        map.insert("kind".to_owned(), kind.into());
-        map.insert("columns".to_owned(), columns.into());
-        map.insert("primary_key".to_owned(), self.primary_key.clone().into());
-        map.insert("foreign_keys".to_owned(), keys.into());
-        map.insert("indexes".to_owned(), indexes.into());
-        map
+        super::object(json!({
+            "table": self.name.name,
+            "kind": if self.name.view { "view" } else { "table" },
+            "columns": columns,
+            "primary_key": self.primary_key,
+            "foreign_keys": keys,
+            "indexes": indexes,
+        }))
     }
 }

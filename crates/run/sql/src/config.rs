@@ -1,4 +1,4 @@
-//! What the operator decides.
+//! The operator's settings.
 
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -33,9 +33,9 @@ pub struct Config {
     pub max_bytes: usize,
     /// How long a statement may take.
     pub timeout: Duration,
-    /// Skills that may use it beside the bundled one.
+    /// Skills that may use it in addition to the bundled one.
     pub skills: Vec<SkillId>,
-    /// Functions that statements may call beside the listed ones.
+    /// Functions that statements may call in addition to the listed ones.
     pub functions: Vec<FunctionName>,
     /// A role that may do more than read and write tables is used all the same.
     pub allow_powerful_role: bool,
@@ -133,8 +133,8 @@ impl Config {
 }
 
 /// A file of `SQLite`: its path, with `%XX` for special letters, and `?immutable=true`
-/// where nobody writes it. What it is opened for, `read_only` says; `mode` is read and
-/// means nothing.
+/// where nobody writes it. Whether it is opened for writing is decided by
+/// `read_only`; `mode` is accepted and ignored.
 fn file(address: &str) -> Option<Source> {
     let address = address.strip_prefix("//").unwrap_or(address);
     let (path, options) = address.split_once('?').unwrap_or((address, ""));

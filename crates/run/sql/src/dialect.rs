@@ -1,6 +1,6 @@
 //! The languages of databases.
 
-use sqlparser::ast::Ident;
+use sqlparser::ast::{Ident, ObjectName};
 use sqlparser::dialect::{Dialect as Grammar, MySqlDialect, PostgreSqlDialect, SQLiteDialect};
 
 /// A language of databases.
@@ -15,7 +15,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// Its name, as level 2 tells it.
+    /// Its name, as level 2 shows it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "sqlite",
@@ -33,7 +33,7 @@ impl Dialect {
         }
     }
 
-    /// What the database makes of a name: what is compared with its catalog.
+    /// A name as the database folds it, and as its catalog has it.
     pub(super) fn folded(self, ident: &Ident) -> String {
         match (self, ident.quote_style) {
             // Only what is not quoted changes, and only letters of ASCII.
@@ -50,18 +50,15 @@ impl Dialect {
     /// A name as an identifier, whatever is in it.
     pub(super) fn quoted(self, name: &str) -> String {
         let quote = match self {
-            Self::Sqlite | Self::Postgres => '"',
-            Self::MySql => '`',
+            Self::Sqlite | Self::Postgres => "\"",
+            Self::MySql => "`",
         };
-        let mut text = String::with_capacity(name.len() + 2);
-        text.push(quote);
-        for letter in name.chars() {
-            text.push(letter);
-            if letter == quote {
-                text.push(quote);
-            }
-        }
-        text.push(quote);
-        text
+        format!("{quote}{}{quote}", name.replace(quote, &quote.repeat(2)))
+    }
+
+    /// The parts of a name as the database compares them. None: one of them is no identifier.
+    pub(super) fn folded_parts(self, name: &ObjectName) -> Option<Vec<String>> {
+        let parts = name.0.iter().map(|part| part.as_ident());
+        parts.map(|ident| Some(self.folded(ident?))).collect()
     }
 }

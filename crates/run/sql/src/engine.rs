@@ -1,4 +1,4 @@
-//! A database of any dialect, and what it is asked to do.
+//! A database of any dialect, and the orders that it runs.
 
 use super::catalog::{self, Table, TableName};
 use super::dialect::Dialect;
@@ -10,16 +10,16 @@ use super::session::ServerEngine;
 use super::sqlite::SqliteEngine;
 use handler::ToolError;
 
-/// What is done with a statement.
+/// The way in which a statement is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// Its rows are read; the database holds it to reading.
     Query,
-    /// Its plan is told.
+    /// Its plan is returned.
     Explain,
     /// It is read and its names are looked up.
     Prepare,
-    /// It is run, and what it changes is kept.
+    /// It is run, and its changes are committed.
     Write,
 }
 
@@ -43,8 +43,7 @@ impl Engine {
         }
     }
 
-    /// Does what it is asked with a statement, which is one that `guard` let
-    /// through. In a test it may be any: all but `Write` change no rows even so.
+    /// Runs a statement that `guard` let through. In a test it may be any: all but `Write` change no rows even so.
     pub(super) async fn run(
         &self,
         order: Order,
@@ -79,7 +78,7 @@ impl Engine {
         Ok(catalog::read_tables(&answers))
     }
 
-    /// What is known of some tables.
+    /// Returns the details of some tables.
     pub(super) async fn describe(
         &self,
         tables: &[TableName],

@@ -1,8 +1,8 @@
 //! Errors of databases in words for the caller.
 //!
-//! Callers are told what a database says of their statement. What goes wrong on
-//! the way to it is told in fixed words only: those of the drivers may hold the
-//! address, the user, or the password.
+//! Callers get a database's own error about their statement. Errors on the way to it
+//! have fixed texts only: those of the drivers may hold the address, the user, or the
+//! password.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
-use handler::{ToolError, ToolErrorKind};
+use handler::ToolError;
 
 const ADVICE: &str = "Tell the user that the database of this server (`tools.sql.url`) needs its operator; \
                       write the query without running it";
 
-/// Numbers of `MySQL` whose texts name the user and the host.
+/// Numbers of `MySQL` for errors whose texts name the user and the host.
 const MYSQL_RIGHTS: &[u16] = &[
     1044, 1045, 1095, 1142, 1143, 1227, 1370, 1410, 1449, 1698, 3118,
 ];
@@ -32,7 +32,7 @@ pub(super) fn unreachable() -> ToolError {
 }
 
 fn unavailable(message: &str) -> ToolError {
-    let mut error = ToolError::new(ToolErrorKind::Unavailable, message).suggest(ADVICE);
+    let mut error = ToolError::unavailable(message).suggest(ADVICE);
     error.retry_after = Some(Duration::from_secs(10));
     error
 }
@@ -47,6 +47,8 @@ pub(super) fn connecting(cause: &sqlx::Error) -> ToolError {
         _ => return unreachable(),
     };
     match code.as_str() {
+        // These are SQLSTATEs of PostgreSQL and error numbers of MySQL, here for a login that was
+        // refused.
         "28P01" | "28000" | "1044" | "1045" | "1698" => {
             unavailable("The database does not let this server in.")
         }
@@ -66,26 +68,20 @@ fn number(error: &dyn DatabaseError) -> String {
 
 /// It took too long.
 pub(super) fn late(limit: Duration) -> ToolError {
-    ToolError::new(
-        ToolErrorKind::Timeout,
-        format!(
-            "The statement took longer than {} seconds and was stopped.",
-            limit.as_secs_f64()
-        ),
-    )
+    ToolError::timeout(format!(
+        "The statement took longer than {} seconds and was stopped.",
+        limit.as_secs_f64()
+    ))
     .suggest("Read its plan with sql_explain_query, narrow the range, or aggregate first")
 }
 
 /// It took too long, and whether it has ended is not known; `may_write`: nor whether it
 /// has changed anything.
 pub(super) fn given_up(limit: Duration, may_write: bool) -> ToolError {
-    let error = ToolError::new(
-        ToolErrorKind::Timeout,
-        format!(
-            "The statement took longer than {} seconds and was given up; the database may still work on it.",
-            limit.as_secs_f64()
-        ),
-    );
+    let error = ToolError::timeout(format!(
+        "The statement took longer than {} seconds and was given up; the database may still work on it.",
+        limit.as_secs_f64()
+    ));
     let error = if may_write {
         error.suggest(
             "If it changes anything, check whether it took effect before you send it again",
@@ -101,14 +97,13 @@ pub(super) fn statement(cause: sqlx::Error, limit: Duration) -> ToolError {
     let sqlx::Error::Database(error) = cause else {
         return match cause {
             sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {
-                ToolError::new(ToolErrorKind::Failed, "A value could not be read.")
+                ToolError::failed("A value could not be read.")
                     .suggest("Cast it to text in the query")
             }
-            sqlx::Error::Protocol(_) => ToolError::new(
-                ToolErrorKind::Failed,
-                "The answer of the database could not be understood.",
-            )
-            .suggest("Leave out columns of unusual types, or cast them to text"),
+            sqlx::Error::Protocol(_) => {
+                ToolError::failed("The answer of the database could not be understood.")
+                    .suggest("Leave out columns of unusual types, or cast them to text")
+            }
             _ => unavailable("The connection to the database was lost."),
         };
     };
@@ -118,16 +113,18 @@ pub(super) fn statement(cause: sqlx::Error, limit: Duration) -> ToolError {
         return match number {
             _ if MYSQL_LATE.contains(&number) => late(limit),
             _ if MYSQL_GONE.contains(&number) => unavailable("The database is shutting down."),
-            _ if MYSQL_RIGHTS.contains(&number) => ToolError::new(
-                ToolErrorKind::Denied,
-                "The database does not allow this server's user to do that.",
-            ),
+            _ if MYSQL_RIGHTS.contains(&number) => {
+                ToolError::denied("The database does not allow this server's user to do that.")
+            }
+            // 1792: the transaction only reads. 1290 and 1836: the server only reads.
             1792 | 1290 | 1836 => denied(&message),
             _ => failed(&message),
         };
     }
     if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
         return match error.code() {
+            // 57014 is a canceled statement, 25006 a write in a read-only transaction, 42501 a
+            // missing right.
             "57014" => late(limit),
             "25006" | "42501" => denied(&message),
             code if code.starts_with("57P") => unavailable("The database is shutting down."),
@@ -149,11 +146,13 @@ pub(super) fn sqlite(cause: &rusqlite::Error, limit: Duration) -> ToolError {
         other => return failed(&other.to_string()),
     };
     let message = message.unwrap_or_else(|| error.to_string());
-    // The lower byte is the code, the rest tells more of it.
+    // The lower byte is the code, the rest makes it more precise.
     match error.extended_code & 0xff {
+        // The codes are INTERRUPT; READONLY and AUTH; ERROR; BUSY and LOCKED; NOMEM; CANTOPEN and
+        // NOTADB; TOOBIG.
         9 => late(limit),
         8 | 23 => denied(&message),
-        // What the authorizer says of a function has no code of its own.
+        // The authorizer's refusal of a function has no code of its own.
         1 if message.starts_with("not authorized") => denied(&message),
         5 | 6 => unavailable("The database is locked by another program."),
         7 => failed("the statement needs more memory than it may have"),
@@ -173,25 +172,16 @@ fn postgres(error: &PgDatabaseError) -> String {
 }
 
 fn denied(message: &str) -> ToolError {
-    ToolError::new(
-        ToolErrorKind::Denied,
-        format!("The database refused: {message}"),
-    )
+    ToolError::denied(format!("The database refused: {message}"))
 }
 
 fn failed(message: &str) -> ToolError {
-    ToolError::new(
-        ToolErrorKind::Failed,
-        format!("The database answered: {message}"),
-    )
-    .suggest("Check names with sql_list_tables and sql_describe_table")
+    ToolError::failed(format!("The database answered: {message}"))
+        .suggest("Check names with sql_list_tables and sql_describe_table")
 }
 
 /// A statement that gives no rows was handed in as a query.
 pub(super) fn no_rows() -> ToolError {
-    ToolError::new(
-        ToolErrorKind::Denied,
-        "The database says that this is no query: it gives no columns.",
-    )
-    .field("query")
+    ToolError::denied("The database says that this is no query: it gives no columns.")
+        .field("query")
 }

@@ -1,4 +1,4 @@
-//! Expressions: which of them a statement may hold, and whom a call means.
+//! Expressions: which of them a statement may hold, and which function a call means.
 
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, CeilFloorKind, Expr, ExtractSyntax, Function,
@@ -12,12 +12,11 @@ use super::refusal::Refusal;
 use super::types::{self, Kind};
 use super::walk::{CheckResult, QueryWalk, position, unknown};
 
-/// What looks like a function and is grammar of `PostgreSQL`: no schema may stand
-/// before it.
+/// Grammar of `PostgreSQL` that looks like a function: it takes no schema.
 const POSTGRES_GRAMMAR: &[&str] = &["coalesce", "greatest", "grouping", "least", "nullif", "row"];
 
 /// Values without brackets.
-const POSTGRES_VALUES: &[&str] = &[
+pub(super) const POSTGRES_VALUES: &[&str] = &[
     "current_date",
     "current_time",
     "current_timestamp",
@@ -25,9 +24,9 @@ const POSTGRES_VALUES: &[&str] = &[
     "localtimestamp",
 ];
 
-/// Words without brackets that tell about the session. The parser takes some for
+/// Words without brackets that are values of the session. The parser takes some for
 /// columns.
-const SESSION: &[&str] = &[
+pub(super) const SESSION: &[&str] = &[
     "current_catalog",
     "current_role",
     "current_schema",
@@ -44,7 +43,7 @@ const CHARACTER_SETS: &[&str] = &[
 ];
 
 impl QueryWalk<'_> {
-    /// Looks at an expression; what is inside of it is visited after it.
+    /// Checks an expression; what is inside of it is visited after it.
     pub(super) fn expr(&mut self, expr: &mut Expr) -> CheckResult {
         self.rewrite(expr);
         let dialect = self.dialect;
@@ -121,7 +120,7 @@ impl QueryWalk<'_> {
         }
     }
 
-    /// A name that stands alone.
+    /// Checks a name without a dot.
     fn bare(&self, ident: &Ident) -> CheckResult {
         let name = self.dialect.folded(ident);
         let is_session = self.dialect != Dialect::Sqlite
@@ -164,8 +163,8 @@ impl QueryWalk<'_> {
     }
 
     /// The types of columns that an alias gives.
-    pub(super) fn column_types(&mut self, alias: &TableAlias) -> CheckResult {
-        for column in &alias.columns {
+    pub(super) fn column_types(&mut self, alias: Option<&TableAlias>) -> CheckResult {
+        for column in alias.into_iter().flat_map(|alias| &alias.columns) {
             if let Some(data_type) = &column.data_type {
                 self.data_type(data_type)?;
             }
@@ -178,7 +177,7 @@ impl QueryWalk<'_> {
             || function.parameters != FunctionArguments::None
             || matches!(&function.args, FunctionArguments::Subquery(_));
         if other {
-            // What makes an array of a subquery is grammar.
+            // `ARRAY(SELECT …)` is grammar, not a call.
             let array = self.dialect == Dialect::Postgres
                 && function.name.to_string().eq_ignore_ascii_case("array")
                 && !function.uses_odbc_syntax
@@ -226,7 +225,7 @@ impl QueryWalk<'_> {
         Err(Refusal::function(self.functions, &parts.join("."), at))
     }
 
-    /// Whom a call means: a listed function of the server, which is then written so
+    /// Resolves a call: to a listed function of the server, which is then written so
     /// that no other can be meant, or one that the operator allows.
     pub(super) fn call(&mut self, name: &mut ObjectName) -> CheckResult {
         let parts: Option<Vec<&Ident>> = name.0.iter().map(|part| part.as_ident()).collect();
@@ -254,6 +253,8 @@ impl QueryWalk<'_> {
         }
         let asked = if own_schema { None } else { schema.as_deref() };
         match self.functions.allow(asked, &folded) {
+            // Without the schema, anybody who may create functions could put one of this name
+            // earlier in the search path.
             Some(Allowed::Listed) if dialect == Dialect::Postgres => {
                 // In quotes, since behind a dot the parser takes some for grammar.
                 let ident = Ident::with_quote_and_span('"', ident.span, folded);
@@ -271,6 +272,8 @@ impl QueryWalk<'_> {
         if let Expr::UnaryOp { expr: inner, .. } = expr
             && matches!(**inner, Expr::UnaryOp { .. })
         {
+            // Written back without brackets, `- -1` would become the comment `--1`. The empty
+            // tuple is only a placeholder that needs no allocation.
             let taken = std::mem::replace(&mut **inner, Expr::Tuple(Vec::new()));
             **inner = Expr::Nested(Box::new(taken));
         }

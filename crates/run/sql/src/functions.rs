@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::dialect::Dialect;
 use model::{listed, shown};
 
-/// A function that the operator allows beside the listed ones: `name` or `schema.name`.
+/// A function that the operator allows in addition to the listed ones: `name` or `schema.name`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct FunctionName {
@@ -32,11 +32,10 @@ impl FromStr for FunctionName {
 
     fn from_str(text: &str) -> Result<Self, FunctionNameError> {
         let plain = |part: &str| {
-            let mut letters = part.chars();
-            letters
-                .next()
-                .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-                && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+            part.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+                && part
+                    .chars()
+                    .all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
                 && part.len() <= 63
         };
         let lower = text.to_ascii_lowercase();
@@ -71,7 +70,7 @@ impl fmt::Display for FunctionName {
     }
 }
 
-/// Who allows a call.
+/// The rule that allows a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Allowed {
     /// The list: a function of the server itself.
@@ -107,7 +106,7 @@ impl Functions {
         }
     }
 
-    /// Who allows a call of a function by these names, which are in lower case.
+    /// Returns the rule that allows a call of a function by these names, which are in lower case.
     pub(super) fn allow(&self, schema: Option<&str>, name: &str) -> Option<Allowed> {
         // A name behind a schema may be anybody's function, so the list is of plain names,
         // which are sent with the schema of the server before them.

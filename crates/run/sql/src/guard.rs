@@ -1,10 +1,10 @@
-//! What may be sent to a database at all, by its text.
+//! Decides by its text whether a statement may be sent to a database at all.
 //!
 //! An allow-list: a statement passes because it was understood whole and every part
-//! of it is one that reads. What the parser does not know is refused, with the
-//! parser's words.
+//! of it is one that reads. Whatever the parser does not know is refused, with the
+//! parser's error.
 //!
-//! What is sent is what was understood: the tree, written out again with each function
+//! Only what was understood is sent: the tree, written out again with each function
 //! by the name of the server's own, and only if reading that gives the same tree.
 //! Comments, white space and spellings that the database might take otherwise than the
 //! parser are not in it. `SQLite` gets the text itself, also where the parser does not
@@ -25,7 +25,7 @@ use super::functions::Functions;
 use super::names::Names;
 pub(super) use super::refusal::Refusal;
 use super::walk::{QueryWalk, name_of};
-use handler::{ToolError, ToolErrorKind};
+use handler::ToolError;
 
 /// Bytes that a statement may have.
 const MAX_BYTES: usize = 100_000;
@@ -44,7 +44,7 @@ pub(super) struct CheckedStatement {
     pub(super) sql: String,
     /// It changes something.
     pub(super) writes: bool,
-    /// What only the server can decide.
+    /// Names that only the server can resolve.
     pub(super) names: Names,
 }
 
@@ -71,18 +71,15 @@ impl Guard {
         self.checked(sql).await?.map_err(Into::into)
     }
 
-    /// The same, with a refusal to look at. Runs on a stack that is deep enough for any
+    /// The same, with a refusal to inspect. Runs on a stack that is deep enough for any
     /// statement, in a thread that keeps its permit until it ends.
     pub(super) async fn checked(
         &self,
         sql: &str,
     ) -> Result<Result<CheckedStatement, Refusal>, ToolError> {
         let busy = || {
-            ToolError::new(
-                ToolErrorKind::Unavailable,
-                "The query could not be checked.",
-            )
-            .suggest("Try again in a moment")
+            ToolError::unavailable("The query could not be checked.")
+                .suggest("Try again in a moment")
         };
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|_| busy())?;
@@ -90,6 +87,8 @@ impl Guard {
         let (dialect, read_only) = (self.dialect, self.read_only);
         let functions = Arc::clone(&self.functions);
         let sql = sql.to_owned();
+        // A thread of the runtime has too small a stack, and an overflow would abort the server.
+        // Eight threads reserve 2 GiB of addresses, but use memory only as they need it.
         let thread = std::thread::Builder::new()
             .name("sql-guard".to_owned())
             .stack_size(STACK_BYTES)
@@ -104,7 +103,7 @@ impl Guard {
     }
 }
 
-/// Looks at a statement.
+/// Checks a statement, and returns what to send.
 pub(super) fn judge(
     dialect: Dialect,
     functions: &Functions,
@@ -128,6 +127,8 @@ pub(super) fn judge(
         Token::Word(word) if word.quote_style.is_none() => Some(word.clone()),
         _ => None,
     };
+    // This also covers statements that the parser does not know. Reported as bad syntax, they
+    // would invite an agent to try another spelling.
     if read_only && let Some(word) = first.as_ref().filter(|word| is_other(word)) {
         return Err(Refusal::operation(&word.value, true));
     }
@@ -185,7 +186,7 @@ pub(super) fn parse(dialect: Dialect, tokens: Vec<TokenWithSpan>) -> Result<Stat
     let statements = Parser::new(&budget)
         .with_tokens_with_locations(tokens)
         .parse_statements();
-    // Before the error of the parser, which would be told as a mistake in the text.
+    // Before the parser's error, which would be reported as a mistake in the text.
     if budget.is_spent() {
         return Err(Refusal::syntax(
             "The query is nested too deeply to be read. Write it with fewer levels, as with WITH.",
@@ -236,13 +237,14 @@ fn one_at_a_time() -> Refusal {
     )
 }
 
-/// What a database may read otherwise than the parser.
+/// Refuses text that a database may read otherwise than the parser.
 fn look_alikes(dialect: Dialect, sql: &str) -> Result<(), Refusal> {
     if sql.contains('\0') {
         return Err(Refusal::syntax("The query holds a NUL."));
     }
     let hints: &[&str] = match dialect {
         Dialect::Sqlite => &[],
+        // Hints of pg_hint_plan can change settings, as `SET_VAR` of MySQL can.
         Dialect::Postgres => &["/*+"],
         // MariaDB has its own spelling, in either case.
         Dialect::MySql => &["/*!", "/*m!", "/*+"],
@@ -262,6 +264,7 @@ fn look_alikes(dialect: Dialect, sql: &str) -> Result<(), Refusal> {
     if dialect == Dialect::MySql && sql.match_indices("--").any(comment) {
         return Err(Refusal::syntax("Put a space between `--` and the comment."));
     }
+    // `U&"d\0061ta"` is the table `data`, and the guard would look up the name as it is written.
     if dialect == Dialect::Postgres && lower.contains("u&\"") {
         return Err(Refusal::denied(
             "Names written with Unicode escapes (`U&\"…\"`) are not allowed.",
@@ -277,33 +280,35 @@ fn one_statement(
     sql: &str,
     tokens: Vec<TokenWithSpan>,
 ) -> Result<(&str, Vec<TokenWithSpan>), Refusal> {
-    let mut kept: Vec<TokenWithSpan> = tokens
+    let mut significant: Vec<TokenWithSpan> = tokens
         .into_iter()
         .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
         .collect();
-    let end = kept
+    let end = significant
         .iter()
         .position(|token| token.token == Token::SemiColon);
     let Some(end) = end else {
-        return Ok((sql, kept));
+        return Ok((sql, significant));
     };
-    let rest = kept.split_off(end);
+    let rest = significant.split_off(end);
     let alone = rest.iter().all(|token| token.token == Token::SemiColon);
-    let place = rest.first().map(|token| token.span.start);
-    let text = place
-        .and_then(|place| offset(sql, place.line, place.column))
+    let start = rest.first().map(|token| token.span.start);
+    let text = start
+        .and_then(|start| offset(sql, start.line, start.column))
         .and_then(|offset| sql.get(..offset));
     match text {
-        Some(text) if alone => Ok((text, kept)),
+        Some(text) if alone => Ok((text, significant)),
         _ => Err(one_at_a_time()),
     }
 }
 
-/// Where the semicolon at a line and a column is; none where there is none.
+/// Returns the offset of the semicolon at a line and a column; none where there is none.
 fn offset(sql: &str, line: u64, column: u64) -> Option<usize> {
     let mut at = (1, 1);
     for (offset, letter) in sql.char_indices() {
         if at == (line, column) {
+            // If the tokenizer counted differently, the text would be cut at another place than
+            // was checked.
             return (letter == ';').then_some(offset);
         }
         at = if letter == '\n' {
@@ -349,8 +354,10 @@ fn is_other(word: &Word) -> bool {
         || others.contains(&word.value.to_uppercase().as_str())
 }
 
-/// Looks at each word where it stands, whatever the parser makes of it.
+/// Checks each word by itself, whatever the parser makes of it.
 fn words(dialect: Dialect, tokens: &[TokenWithSpan], read_only: bool) -> Result<(), Refusal> {
+    // `INTO` writes a file (MySQL) or creates a table, and the parsers accept it in several
+    // clauses, so the tokens are searched for it.
     for token in tokens {
         match &token.token {
             Token::Word(word)
@@ -377,6 +384,8 @@ fn words(dialect: Dialect, tokens: &[TokenWithSpan], read_only: bool) -> Result<
 fn may_write(statement: &Statement) -> bool {
     matches!(
         statement,
+        // Left out on purpose, among others: COPY and LOAD DATA, which read files; CALL and DO,
+        // which run whatever a routine does; GRANT.
         Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)

@@ -2,12 +2,11 @@
 //!
 //! Rules:
 //!
-//! * What is read-only is held to it three times: by `guard`, which reads the
-//!   statement and lets listed functions through; by the database, whose transaction
-//!   only reads; and by the role, which is refused where it may do more. What a
-//!   function does besides writing rows, the database does not stop: there are the list
-//!   and the role.
-//! * What is sent is what was understood. Names of tables are looked up in the catalog
+//! * Read-only is enforced three times: by `guard`, which parses the statement and
+//!   lets listed functions through; by the database, whose transaction only reads; and
+//!   by the role, which is refused where it may do more. Side effects of a function other
+//!   than writing rows are not stopped by the database: only by the list and the role.
+//! * Only what was understood is sent. Names of tables are looked up in the catalog
 //!   and quoted; nothing else of a caller becomes SQL.
 //! * Results are bounded while they are read, and say what they left out.
 //! * A statement that nobody waits for stops, and its connection is closed. Its permit
@@ -70,8 +69,8 @@ use self::rows::Bounds;
 use handler::{Handler, Invocation, LOAD_CORE, Output, ToolError, ToolErrorKind, Work};
 use model::{SkillId, shown};
 
-/// How much longer than it was told a database is waited for: a busy one stops a
-/// statement late, and what it says of it is better than a guess.
+/// Time to wait beyond the limit that the database has: a busy one stops a statement
+/// late, and its own error is better than a guess.
 const STATEMENT_STOP_MARGIN: Duration = Duration::from_secs(2);
 
 /// Methods that it runs.
@@ -143,14 +142,11 @@ impl Sql {
                 }
                 "list_tables" => self.list(bounds).await,
                 "get_sample_rows" => self.samples(bounds).await,
-                other => Err(ToolError::new(
-                    ToolErrorKind::Failed,
-                    format!("There is no method '{other}'."),
-                )),
+                other => Err(ToolError::failed(format!("There is no method '{other}'."))),
             }
         };
-        // The database is told the same limit and may keep the connection; this is
-        // for one that does not keep to it.
+        // The database has the same limit, and then the connection stays open. This one is
+        // for a database that ignores its limit.
         tokio::time::timeout(bounds.time + STATEMENT_STOP_MARGIN, work)
             .await
             .unwrap_or_else(|_| Err(error::given_up(bounds.time, !self.guard.read_only)))
@@ -164,10 +160,7 @@ impl Sql {
             Order::Query
         };
         let rows = self.engine.run(order, &checked, bounds).await?;
-        Ok(Output {
-            text: rows.text(),
-            structured: Some(rows.structured()),
-        })
+        Ok(Output::structured(rows.text(), rows.structured()))
     }
 
     async fn explain(&self, sql: &str, bounds: Bounds) -> Result<Output, ToolError> {
@@ -185,10 +178,10 @@ impl Sql {
             }
             Engine::MySql(_) => rows.text(),
         };
-        Ok(Output {
-            text: format!("## Query Execution Plan\n\n{plan}"),
-            structured: Some(rows.structured()),
-        })
+        Ok(Output::structured(
+            format!("## Query Execution Plan\n\n{plan}"),
+            rows.structured(),
+        ))
     }
 
     async fn validate(&self, sql: &str, bounds: Bounds) -> Result<Output, ToolError> {
@@ -207,6 +200,8 @@ impl Sql {
                     .to_owned(),
                 structured: Some(object(json!({"valid": true}))),
             }),
+            // An error while the database prepares the statement is the answer here, not a
+            // failure.
             Err(error) if error.kind == ToolErrorKind::Failed => {
                 let answer = error.message.trim_start_matches("The database answered: ");
                 Ok(wrong(answer))
@@ -223,10 +218,7 @@ impl Sql {
         } else {
             names.join(", ")
         };
-        Ok(Output {
-            text,
-            structured: Some(object(json!({"tables": names}))),
-        })
+        Ok(Output::structured(text, object(json!({"tables": names}))))
     }
 
     async fn describe(&self, name: &str, bounds: Bounds) -> Result<Output, ToolError> {
@@ -237,16 +229,17 @@ impl Sql {
             .describe(std::slice::from_ref(table), bounds)
             .await?;
         let described = described.first().ok_or_else(|| unknown(&tables, name))?;
-        Ok(Output {
-            text: schema::description(self.engine.dialect(), described),
-            structured: Some(described.structured()),
-        })
+        Ok(Output::structured(
+            schema::description(self.engine.dialect(), described),
+            described.structured(),
+        ))
     }
 
     async fn samples(&self, bounds: Bounds) -> Result<Output, ToolError> {
         let (max, rows) = SAMPLES;
         let tables = self.engine.tables(bounds).await?;
         let bounds = Bounds {
+            // All samples share the bounds of one result.
             bytes: bounds.bytes / max,
             ..bounds
         };
@@ -278,21 +271,18 @@ impl Sql {
                 Err(error) => return Err(error),
             }
         }
-        if tables.len() > max {
-            let more = format!(
-                "\n\n{} more tables: sql_query has their rows.",
-                tables.len() - max
-            );
+        if let Some(more @ 1..) = tables.len().checked_sub(max) {
+            let more = format!("\n\n{more} more tables: sql_query has their rows.");
             text.push_str(&more);
         }
-        Ok(Output {
+        Ok(Output::structured(
             text,
-            structured: Some(object(json!({"tables": structured}))),
-        })
+            object(json!({"tables": structured})),
+        ))
     }
 
-    /// What level 2 begins with. A database that is down is told there, so that
-    /// the skill can be loaded all the same.
+    /// The beginning of level 2. It also reports that a database is down, so that the
+    /// skill can still be loaded.
     async fn core(&self, bounds: Bounds) -> Result<Output, ToolError> {
         let dialect = self.engine.dialect();
         let overview = async {
@@ -333,10 +323,7 @@ impl Handler for Sql {
 fn argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<&'a str, ToolError> {
     match arguments.get(name).and_then(Value::as_str) {
         Some(text) if !text.trim().is_empty() => Ok(text),
-        _ => Err(
-            ToolError::new(ToolErrorKind::Invalid, format!("`{name}` is empty."))
-                .field(name.to_owned()),
-        ),
+        _ => Err(ToolError::invalid(format!("`{name}` is empty.")).field(name.to_owned())),
     }
 }
 
@@ -348,10 +335,10 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 fn wrong(error: &str) -> Output {
-    Output {
-        text: format!("✗ Query syntax error:\n\n{error}\n\nPlease fix the syntax and try again."),
-        structured: Some(object(json!({"valid": false, "error": error}))),
-    }
+    Output::structured(
+        format!("✗ Query syntax error:\n\n{error}\n\nPlease fix the syntax and try again."),
+        object(json!({"valid": false, "error": error})),
+    )
 }
 
 /// A plan of `SQLite`: each step below the one that it is part of.
@@ -375,8 +362,9 @@ fn tree(rows: &[Vec<Value>]) -> String {
     lines.join("\n")
 }
 
-/// A table by its name: with its schema or without, then without case.
+/// Finds a table by its name, with its schema or without; then ignoring case.
 fn find<'a>(tables: &'a [TableName], name: &str) -> Result<&'a TableName, ToolError> {
+    // The exact spelling comes first: a database may have both `Users` and `users`.
     let full = |table: &TableName| format!("{}.{}", table.schema, table.bare);
     let lower = name.to_lowercase();
     tables
@@ -401,10 +389,7 @@ fn unknown(tables: &[TableName], name: &str) -> ToolError {
         format!("Did you mean {}?", near.join(" or "))
     };
     let shown = shown(name, 100);
-    ToolError::new(
-        ToolErrorKind::Invalid,
-        format!("There is no table '{shown}'."),
-    )
-    .field("table_name")
-    .suggest(step)
+    ToolError::invalid(format!("There is no table '{shown}'."))
+        .field("table_name")
+        .suggest(step)
 }

@@ -33,7 +33,7 @@ const MARIADB_MODE: &str = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ERROR_FO
 /// That of `MySQL`, which in addition refuses to choose a value of a group.
 const MYSQL_MODE: &str = "SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
 
-/// How long the server may take to say goodbye.
+/// Time that the server may take to close a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How to reach a `MySQL` or `MariaDB` database.
@@ -59,8 +59,12 @@ impl MySqlServer {
     /// `powerful`: users that may do more than read are let through.
     pub(super) fn new(options: MySqlConnectOptions, powerful: bool) -> Self {
         let options = options
+            // The driver would set a mode in which `||` joins texts. `open` sets the mode that the
+            // guard expects.
             .pipes_as_concat(false)
             .no_engine_substitution(false)
+            // A cached statement would outlive its call. Statements are not logged because they
+            // reveal what people look for.
             .statement_cache_capacity(0)
             .disable_statement_logging();
         Self { options, powerful }
@@ -97,11 +101,12 @@ impl Server for MySqlServer {
         let limit = if connection.mariadb {
             format!("max_statement_time = {:.3}", bounds.time.as_secs_f64())
         } else {
+            // 0 would mean no limit.
             format!("max_execution_time = {}", bounds.time.as_millis().max(1))
         };
         let (access, max) = match order {
             Order::Write => ("READ WRITE", "DEFAULT".to_owned()),
-            // One more than there is room for, so that it is told.
+            // One more than fits, so that the cut is reported.
             _ => ("READ ONLY", bounds.rows.saturating_add(1).to_string()),
         };
         format!(
@@ -139,7 +144,7 @@ impl Server for MySqlServer {
         cell(row, at)
     }
 
-    /// It may come as bytes.
+    /// Reads text that may come as bytes.
     fn text(row: &MySqlRow, at: usize) -> Value {
         match row.try_get_raw(at) {
             Ok(value) if !value.is_null() => match value.type_info().name() {
@@ -161,12 +166,10 @@ impl Server for MySqlServer {
 }
 
 fn cell(row: &MySqlRow, at: usize) -> Value {
-    let Ok(value) = row.try_get_raw(at) else {
+    let value = row.try_get_raw(at).ok();
+    let Some(value) = value.filter(|value| !value.is_null()) else {
         return Value::Null;
     };
-    if value.is_null() {
-        return Value::Null;
-    }
     let kind = value.type_info().name().to_owned();
     read(&kind, value).unwrap_or_else(|| format!("<{kind}>").into())
 }

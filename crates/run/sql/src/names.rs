@@ -1,4 +1,4 @@
-//! What of a statement only the server can decide: what its names are there.
+//! Names of a statement that only the server can resolve.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub(super) struct Names {
 /// A name behind a dot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Attribute {
-    /// Where it stands first: a line and a column, from 1.
+    /// Its first position: a line and a column, from 1.
     pub(super) position: (u64, u64),
     /// The list of functions has it.
     pub(super) listed: bool,
@@ -26,7 +26,7 @@ pub(super) struct Attribute {
 }
 
 impl Names {
-    /// There is nothing to ask.
+    /// Whether there is nothing to ask.
     pub(super) fn is_empty(&self) -> bool {
         self.attributes.is_empty() && self.types.is_empty() && self.operators.is_empty()
     }

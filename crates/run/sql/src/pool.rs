@@ -2,8 +2,8 @@
 //!
 //! Not the pool of sqlx, which takes a connection back in the middle of a query
 //! and reads that query to its end. Here a connection comes back only by
-//! [`Pool::give_back`], after all of its answer was read; any other way to let go
-//! of it, such as a call that nobody waits for any more, closes it.
+//! [`Pool::give_back`], after all of its answer was read; dropping
+//! it in any other way, such as by a call that nobody waits for any more, closes it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,12 +14,12 @@ use tokio::time::timeout;
 
 use super::error;
 use super::session::Server;
-use handler::{ToolError, ToolErrorKind};
+use handler::ToolError;
 
 /// Connections at once.
 pub(super) const MAX_CONNECTIONS: usize = 4;
 
-/// How long a call waits for a connection.
+/// Time that a call waits for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One permit of the few, or a refusal that says when to try again.
@@ -27,11 +27,8 @@ pub(super) async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePer
     if let Ok(Ok(permit)) = timeout(ACQUIRE_TIMEOUT, Arc::clone(permits).acquire_owned()).await {
         return Ok(permit);
     }
-    let mut busy = ToolError::new(
-        ToolErrorKind::Unavailable,
-        "All connections to the database are busy.",
-    )
-    .suggest("Try again in a moment");
+    let mut busy = ToolError::unavailable("All connections to the database are busy.")
+        .suggest("Try again in a moment");
     busy.retry_after = Some(Duration::from_secs(1));
     Err(busy)
 }
@@ -70,6 +67,8 @@ impl<S: Server> Pool<S> {
     /// A connection that answers.
     pub(super) async fn acquire(&self) -> Result<Lease<S::ServerConnection>, ToolError> {
         let permit = permit(&self.permits).await?;
+        // A connection that does not answer is dropped, which closes it, and the next one is
+        // tried.
         while let Some(mut connection) = self.idle() {
             // The server may have gone away since.
             if let Ok(Ok(())) = timeout(ACQUIRE_TIMEOUT, connection.as_mut().ping()).await {
@@ -89,7 +88,7 @@ impl<S: Server> Pool<S> {
         &self.permits
     }
 
-    /// Keeps a connection for the next call. Its last answer was read, and nothing of
+    /// Returns a connection for the next call. Its last answer was read, and nothing of
     /// the call is left in its session.
     pub(super) fn give_back(&self, lease: Lease<S::ServerConnection>) {
         let Lease { connection, permit } = lease;
@@ -97,7 +96,7 @@ impl<S: Server> Pool<S> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(connection);
-        // Then whoever waits for it finds the connection.
+        // Last, so that a call that waits for the permit finds the connection.
         drop(permit);
     }
 }

@@ -3,7 +3,7 @@
 //! Each call is one transaction, which only reads and is rolled back unless it
 //! writes. A query is first prepared, by which the server itself makes sure that
 //! it is one statement that gives columns; then it is run as the inside of a
-//! `SELECT` that turns each column into text, cuts it, and takes so many rows.
+//! `SELECT` that turns each column into text, cuts it, and limits the rows.
 //! So any type can be read, a result costs no more than it may, and what is
 //! inside cannot be anything but a query to the server either.
 //!
@@ -31,7 +31,7 @@ use handler::ToolError;
 /// is gone.
 const MIN_DISCONNECT_CHECK_VERSION: u32 = 140_000;
 
-/// How long the server may take to clean a session.
+/// Time that the server may take to clean a session.
 const SESSION_RESET_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How to reach a `PostgreSQL` database.
@@ -58,6 +58,8 @@ impl PostgresServer {
     pub(super) fn new(options: PgConnectOptions, powerful: bool) -> Self {
         let options = options
             .application_name("repertoire")
+            // A cached statement would outlive its call. Statements are not logged because they
+            // reveal what people look for.
             .statement_cache_capacity(0)
             .disable_statement_logging();
         Self { options, powerful }
@@ -86,6 +88,8 @@ impl Server for PostgresServer {
             Order::Write => "READ WRITE",
             _ => "READ ONLY",
         };
+        // Every setting is `LOCAL`, so it ends with the transaction and the next call starts
+        // afresh.
         let notices = if connection.notices {
             "SET LOCAL client_connection_check_interval = 1000; "
         } else {
@@ -98,6 +102,7 @@ impl Server for PostgresServer {
              SET LOCAL idle_in_transaction_session_timeout = 60000; \
              SET LOCAL standard_conforming_strings = on; \
              SET LOCAL DateStyle = ISO",
+            // 0 would mean no limit.
             bounds.time.as_millis().max(1)
         )
     }
@@ -139,12 +144,10 @@ impl Server for PostgresServer {
 
     /// All columns come as text.
     fn cell(row: &PgRow, at: usize, kind: &str) -> Value {
-        let Ok(value) = row.try_get_raw(at) else {
+        let value = row.try_get_raw(at).ok();
+        let Some(value) = value.filter(|value| !value.is_null()) else {
             return Value::Null;
         };
-        if value.is_null() {
-            return Value::Null;
-        }
         let Ok(bytes) = value.as_bytes() else {
             return format!("<{kind}>").into();
         };
@@ -177,27 +180,19 @@ impl Server for PostgresServer {
 }
 
 /// A query as the inside of one that makes text of its columns, and takes one row
-/// more than there is room for.
+/// more than fits.
 fn wrapped(sql: &str, columns: &[Column], limit: usize) -> String {
-    let mut outer = String::from("SELECT ");
-    let mut names = String::new();
-    for (at, column) in columns.iter().enumerate() {
-        let comma = if at == 0 { "" } else { ", " };
-        let text = match column.kind.as_str() {
-            "BYTEA" => format!("{comma}'<' || octet_length(t.c{at}) || ' bytes>' AS c{at}"),
-            _ => format!(
-                "{comma}left(t.c{at}::text, {}) AS c{at}",
-                rows::MAX_CELL_BYTES + 1
-            ),
-        };
-        outer.push_str(&text);
-        names.push_str(comma);
-        let name = format!("c{at}");
-        names.push_str(&name);
-    }
+    // One character more than is shown, so that `rows` notices the cut.
+    let max = rows::MAX_CELL_BYTES + 1;
+    let text = |(at, column): (usize, &Column)| match column.kind.as_str() {
+        "BYTEA" => format!("'<' || octet_length(t.c{at}) || ' bytes>' AS c{at}"),
+        _ => format!("left(t.c{at}::text, {max}) AS c{at}"),
+    };
+    let texts: Vec<_> = columns.iter().enumerate().map(text).collect();
+    // Columns are named by position: in a query, two may share a name or have none.
+    let names: Vec<_> = (0..columns.len()).map(|at| format!("c{at}")).collect();
+    let (texts, names) = (texts.join(", "), names.join(", "));
+    let limit = limit.saturating_add(1);
     // The line feed ends a comment at the end of the query.
-    format!(
-        "{outer} FROM (\n{sql}\n) AS t({names}) LIMIT {}",
-        limit.saturating_add(1)
-    )
+    format!("SELECT {texts} FROM (\n{sql}\n) AS t({names}) LIMIT {limit}")
 }

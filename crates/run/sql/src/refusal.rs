@@ -1,17 +1,17 @@
-//! Why a statement is not sent.
+//! Reasons not to send a statement.
 
 use super::functions::Functions;
 use handler::{ToolError, ToolErrorKind};
 use model::shown;
 
-/// Why a statement is not sent.
+/// A reason not to send a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// It could not be read, so that it may be corrected.
     pub(super) syntax: bool,
-    /// What is wrong, in the caller's words.
+    /// The mistake, in words for the caller.
     pub(super) message: String,
-    /// What to do instead.
+    /// Next steps for the caller.
     pub(super) steps: Vec<String>,
 }
 

@@ -1,12 +1,13 @@
 //! Tables of the server itself that a statement may read.
 //!
-//! What a role may read is for its rights to say. But some of these tables read files
+//! A role's rights decide which tables it may read. But some of these tables read files
 //! of the server, or show sessions, secrets and settings to any role.
 
 use model::listed;
 use sqlparser::ast::ObjectName;
 
 use super::dialect::Dialect;
+use super::expr::{POSTGRES_VALUES, SESSION};
 use super::refusal::Refusal;
 use super::walk::CheckResult;
 
@@ -46,22 +47,6 @@ const MYSQL: &[&str] = &[
 /// Schemas of `MySQL` and `MariaDB` that are the server's own.
 const MYSQL_OWN: &[&str] = &["mysql", "performance_schema", "sys"];
 
-/// Words that stand for a value also where a table could: `FROM current_user AS x`.
-const POSTGRES_VALUES: &[&str] = &[
-    "current_catalog",
-    "current_date",
-    "current_role",
-    "current_schema",
-    "current_time",
-    "current_timestamp",
-    "current_user",
-    "localtime",
-    "localtimestamp",
-    "session_user",
-    "system_user",
-    "user",
-];
-
 /// Of `SQLite`: its schema and its statistics.
 const SQLITE: &[&str] = &[
     "sqlite_master",
@@ -74,14 +59,14 @@ const SQLITE: &[&str] = &[
 /// Virtual tables of `SQLite` that show the file or the connection.
 const SQLITE_HIDDEN: &[&str] = &["bytecode", "dbstat", "fts3tokenize", "tables_used"];
 
-/// A table of `SQLite` may be read: what its engine asks about each.
+/// Whether a table of `SQLite` may be read; its engine asks about each.
 pub(super) fn sqlite(table: &str) -> bool {
     let table = table.to_ascii_lowercase();
     let own = table.starts_with("sqlite_") && !SQLITE.contains(&table.as_str());
     !own && !table.starts_with("pragma_") && !SQLITE_HIDDEN.contains(&table.as_str())
 }
 
-/// A table may be read.
+/// Refuses a table that may not be read.
 pub(super) fn check(dialect: Dialect, name: &ObjectName) -> CheckResult {
     let refused = |name: &str, step: &str| {
         Err(Refusal::denied(
@@ -89,14 +74,11 @@ pub(super) fn check(dialect: Dialect, name: &ObjectName) -> CheckResult {
             step.to_owned(),
         ))
     };
-    let parts: Option<Vec<String>> = name
-        .0
-        .iter()
-        .map(|part| part.as_ident().map(|ident| dialect.folded(ident)))
-        .collect();
-    let parts = parts.unwrap_or_default();
+    let parts = dialect.folded_parts(name).unwrap_or_default();
     let (schema, table) = match parts.as_slice() {
         [table] => ("", table.as_str()),
+        // A name before the schema is that of the database, and PostgreSQL cannot reach another
+        // one.
         [.., schema, table] => (schema.as_str(), table.as_str()),
         [] => return Err(Refusal::syntax("A table has no name.")),
     };
@@ -107,12 +89,15 @@ pub(super) fn check(dialect: Dialect, name: &ObjectName) -> CheckResult {
                 part.as_ident()
                     .is_some_and(|ident| ident.quote_style.is_none())
             });
-            if schema.is_empty() && unquoted && POSTGRES_VALUES.contains(&table) {
+            // These are values also where a table could be: `FROM current_user AS x`.
+            let is_value = POSTGRES_VALUES.contains(&table) || SESSION.contains(&table);
+            if schema.is_empty() && unquoted && is_value {
                 return Err(Refusal::denied(
                     format!("{table} is not a table."),
                     "Write a table of the user's own with this name in double quotes",
                 ));
             }
+            // PostgreSQL searches `pg_catalog` even if nobody names it.
             let own = schema == "pg_catalog"
                 || schema == "pg_toast"
                 || (schema.is_empty() && table.starts_with("pg_"));

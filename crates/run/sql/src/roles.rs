@@ -6,9 +6,9 @@ use sqlx::mysql::MySqlConnection;
 use sqlx::postgres::PgConnection;
 
 use super::error;
-use handler::{ToolError, ToolErrorKind};
+use handler::ToolError;
 
-/// What a role of `PostgreSQL` may do beyond its tables.
+/// Asks for the powers of a role of `PostgreSQL` beyond its tables.
 const POSTGRES: &str = "\
     WITH me AS (SELECT * FROM pg_catalog.pg_roles WHERE rolname IN (current_user, session_user)) \
     SELECT 'it is a superuser' FROM me WHERE rolsuper \
@@ -38,6 +38,8 @@ const MYSQL: &[&str] = &[
 
 /// Refuses a role of `PostgreSQL` that may do more than read and write tables.
 pub(super) async fn postgres(connection: &mut PgConnection) -> Result<(), ToolError> {
+    // Both roles of the session count, since it may `SET ROLE` back to the one that it logged in
+    // as. A superuser has every power, so that one word is enough.
     let powers: Vec<String> = sqlx::query_scalar(POSTGRES)
         .persistent(false)
         .fetch_all(connection)
@@ -72,6 +74,7 @@ fn powers(grant: &str) -> Vec<String> {
         // A role: what it may do has lines of its own.
         return Vec::new();
     };
+    // Writing these tables creates accounts, and reading them reveals password hashes.
     let own = rest.starts_with("`mysql`.") || rest.starts_with("mysql.");
     let mut found: Vec<String> = Vec::new();
     if rest.starts_with("*.*") || own {
@@ -101,13 +104,10 @@ fn refuse(powers: &[String], instead: &str) -> Result<(), ToolError> {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    Err(ToolError::new(
-        ToolErrorKind::Unavailable,
-        format!(
-            "The database role of this server may do more than its tools need: {}{more}.",
-            shown.join("; ")
-        ),
-    )
+    Err(ToolError::unavailable(format!(
+        "The database role of this server may do more than its tools need: {}{more}.",
+        shown.join("; ")
+    ))
     .suggest(format!(
         "The operator gives `tools.sql.url` a role of its own: {instead}"
     ))

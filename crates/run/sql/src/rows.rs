@@ -3,8 +3,9 @@
 //! Values that JSON can hold exactly are written as they are: whole numbers up to
 //! 2^53, floating-point numbers, truth values, NULL. All others are strings as the
 //! database writes them: larger and decimal numbers, dates, JSON, arrays. Binary
-//! values are told by their size.
+//! values are shown by their size.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -12,13 +13,13 @@ use serde_json::{Map, Value, json};
 /// Bytes of a cell that are shown.
 pub(super) const MAX_CELL_BYTES: usize = 4096;
 
-/// What a cell that was cut ends with.
+/// The end of a cell that was cut.
 pub(super) const CUT: &str = "… [cut]";
 
 /// Whole numbers beyond this are not exact where JSON is read as doubles.
 const MAX_EXACT_INTEGER: i64 = 1 << 53;
 
-/// What a call may cost.
+/// Bounds of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     /// Rows of a result.
@@ -29,7 +30,7 @@ pub(super) struct Bounds {
     pub(super) time: Duration,
 }
 
-/// Why a result does not hold all rows.
+/// The bound that cut a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
     Rows,
@@ -68,8 +69,9 @@ impl Rows {
         }
     }
 
-    /// Takes a row; false: it has no room, and no further one will.
+    /// Adds a row; false: it does not fit, and no further one will.
     pub(super) fn push(&mut self, row: Vec<Value>) -> bool {
+        // 3 for the bar and the two spaces around a cell in the Markdown table.
         let bytes: usize = row.iter().map(|cell| size(cell) + 3).sum();
         if self.held.len() >= self.bounds.rows {
             self.cut = Some(Cut::Rows);
@@ -89,18 +91,14 @@ impl Rows {
         if !self.columns.is_empty() {
             text.push('|');
             for column in &self.columns {
-                text.push(' ');
-                text.push_str(&plain(&column.name));
-                text.push_str(" |");
+                _ = write!(text, " {} |", plain(&column.name));
             }
             text.push_str("\n|");
             text.push_str(&"---|".repeat(self.columns.len()));
             for row in &self.held {
                 text.push_str("\n|");
                 for cell in row {
-                    text.push(' ');
-                    text.push_str(&shown(cell));
-                    text.push_str(" |");
+                    _ = write!(text, " {} |", shown(cell));
                 }
             }
             text.push_str("\n\n");
@@ -137,18 +135,19 @@ impl Rows {
         }
     }
 
-    /// For programs.
+    /// The rows as JSON for programs.
     pub(super) fn structured(&self) -> Map<String, Value> {
         let columns: Vec<Value> = self
             .columns
             .iter()
             .map(|column| json!({"name": column.name, "type": column.kind}))
             .collect();
-        let mut map = Map::new();
-        map.insert("columns".to_owned(), columns.into());
-        map.insert("rows".to_owned(), self.held.clone().into());
-        map.insert("row_count".to_owned(), self.held.len().into());
-        map.insert("truncated".to_owned(), self.cut.is_some().into());
+        let mut map = super::object(json!({
+            "columns": columns,
+            "rows": self.held,
+            "row_count": self.held.len(),
+            "truncated": self.cut.is_some(),
+        }));
         if let Some(affected) = self.affected {
             map.insert("rows_affected".to_owned(), affected.into());
         }
@@ -171,7 +170,7 @@ fn shown(cell: &Value) -> String {
     }
 }
 
-/// Text in a cell of a table: on one line, its bars told from those of the table.
+/// Text in a cell of a table: on one line, its bars escaped.
 fn plain(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('|', "\\|")
@@ -198,7 +197,7 @@ pub(super) fn lossy(bytes: &[u8]) -> Value {
     text(&String::from_utf8_lossy(bytes))
 }
 
-/// A whole number: exact, whoever reads it.
+/// A whole number that every reader of JSON gets exactly.
 pub(super) fn integer(number: i64) -> Value {
     if number.unsigned_abs() <= MAX_EXACT_INTEGER.unsigned_abs() {
         number.into()

@@ -9,7 +9,7 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Error, Result, ffi};
 use rustc_hash::FxHashSet;
 
-/// Puts them in the place of the engine's own. `limit`: bytes that a value may have.
+/// Replaces the engine's own functions. `limit`: bytes that a value may have.
 pub(super) fn install(connection: &Connection, limit: usize) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
@@ -96,6 +96,7 @@ fn replace(call: &Context<'_>, limit: usize) -> Result<Option<String>> {
 
 fn trim(call: &Context<'_>, left: bool, right: bool) -> Option<ToSqlOutput<'static>> {
     let value = text(call.get_raw(0))?;
+    // A set, because the engine compares each character of the one text with each of the other.
     let letters: FxHashSet<char> = if call.len() > 1 {
         text(call.get_raw(1))?.chars().collect()
     } else {

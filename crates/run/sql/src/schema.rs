@@ -1,25 +1,28 @@
 //! Tables in words: the statement that would make one, and its description.
 
+use std::fmt::Write as _;
+
 use super::catalog::{Table, TableName};
 use super::dialect::Dialect;
 
-/// Tables whose names level 2 tells.
+/// Tables whose names level 2 has.
 const MAX_TABLE_NAMES: usize = 200;
 
-/// Tables whose statements level 2 tells.
+/// Tables whose statements level 2 has.
 pub(super) const MAX_TABLE_STATEMENTS: usize = 40;
 
 /// Bytes of statements in level 2.
 const BYTES: usize = 24 * 1024;
 
-/// Columns of a table that its statement tells.
+/// Columns that the statement of a table has.
 const MAX_COLUMNS: usize = 200;
 
-/// Plain names stand as they are.
+/// A name, in quotes where it needs them.
 fn name(dialect: Dialect, name: &str) -> String {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(letter)
+        // PostgreSQL folds names that are not quoted to lower case.
         && (dialect != Dialect::Postgres || !name.contains(|c: char| c.is_ascii_uppercase()));
     if plain {
         name.to_owned()
@@ -44,39 +47,31 @@ pub(super) fn statement(dialect: Dialect, table: &Table) -> String {
         .iter()
         .take(MAX_COLUMNS)
         .map(|column| {
-            let mut line = format!("{} {}", name(dialect, &column.name), column.kind);
-            if !column.nullable {
-                line.push_str(" NOT NULL");
-            }
-            if let Some(default) = &column.default {
-                line.push_str(" DEFAULT ");
-                line.push_str(default);
-            }
-            line
+            let default = column.default.as_ref();
+            let default = default.map_or_else(String::new, |value| format!(" DEFAULT {value}"));
+            let null = if column.nullable { "" } else { " NOT NULL" };
+            format!(
+                "{} {}{null}{default}",
+                name(dialect, &column.name),
+                column.kind
+            )
         })
         .collect();
-    if table.columns.len() > MAX_COLUMNS {
-        lines.push(format!(
-            "-- and {} more columns",
-            table.columns.len() - MAX_COLUMNS
-        ));
+    if let Some(more @ 1..) = table.columns.len().checked_sub(MAX_COLUMNS) {
+        lines.push(format!("-- and {more} more columns"));
     }
     if !table.primary_key.is_empty() {
-        lines.push(format!(
-            "PRIMARY KEY ({})",
-            names(dialect, &table.primary_key)
-        ));
+        let columns = names(dialect, &table.primary_key);
+        lines.push(format!("PRIMARY KEY ({columns})"));
     }
     for key in &table.foreign_keys {
+        let (columns, table) = (names(dialect, &key.columns), &key.table);
+        let others = match names(dialect, &key.others) {
+            others if others.is_empty() => others,
+            others => format!(" ({others})"),
+        };
         lines.push(format!(
-            "FOREIGN KEY ({}) REFERENCES {}{}",
-            names(dialect, &key.columns),
-            key.table,
-            if key.others.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", names(dialect, &key.others))
-            }
+            "FOREIGN KEY ({columns}) REFERENCES {table}{others}"
         ));
     }
     let what = if table.name.view {
@@ -96,7 +91,7 @@ pub(super) fn statement(dialect: Dialect, table: &Table) -> String {
     format!("{what} {full} (\n    {}\n);", lines.join(",\n    "))
 }
 
-/// All that is known of a table.
+/// A table with all details, as text.
 pub(super) fn description(dialect: Dialect, table: &Table) -> String {
     let mut text = format!("{}\n\n", statement(dialect, table));
     text.push_str("| column | type | nullable | default | key |\n|---|---|---|---|---|\n");
@@ -120,9 +115,8 @@ pub(super) fn description(dialect: Dialect, table: &Table) -> String {
             keys.join(", "),
         ];
         for cell in cells {
-            text.push_str("| ");
-            text.push_str(&cell.replace('|', "\\|").replace('\n', " "));
-            text.push(' ');
+            let cell = cell.replace('|', "\\|").replace('\n', " ");
+            _ = write!(text, "| {cell} ");
         }
         text.push_str("|\n");
     }
@@ -132,13 +126,13 @@ pub(super) fn description(dialect: Dialect, table: &Table) -> String {
     }
     for index in &table.indexes {
         let unique = if index.unique { " (unique)" } else { "" };
-        let more = format!("- {}{unique}: {}\n", index.name, index.columns.join(", "));
-        text.push_str(&more);
+        let columns = index.columns.join(", ");
+        _ = writeln!(text, "- {}{unique}: {columns}", index.name);
     }
     text.trim_end().to_owned()
 }
 
-/// The database as level 2 tells it, within bounds.
+/// The database as level 2 shows it, within bounds.
 pub(super) fn overview(dialect: Dialect, tables: &[TableName], described: &[Table]) -> String {
     let shown: Vec<&str> = tables
         .iter()
@@ -150,12 +144,8 @@ pub(super) fn overview(dialect: Dialect, tables: &[TableName], described: &[Tabl
         dialect.name(),
         shown.join(", ")
     );
-    if tables.len() > MAX_TABLE_NAMES {
-        let more = format!(
-            ", and {} more: sql_list_tables has them all",
-            tables.len() - MAX_TABLE_NAMES
-        );
-        text.push_str(&more);
+    if let Some(more @ 1..) = tables.len().checked_sub(MAX_TABLE_NAMES) {
+        _ = write!(text, ", and {more} more: sql_list_tables has them all");
     }
     text.push_str("\n\n### Database Schema\n");
     let begin = text.len();
@@ -169,12 +159,11 @@ pub(super) fn overview(dialect: Dialect, tables: &[TableName], described: &[Tabl
         text.push('\n');
         shown += 1;
     }
-    if shown < tables.len() {
-        let more = format!(
-            "-- {} more tables are not shown: sql_describe_table has each of them.\n",
-            tables.len() - shown
+    if let Some(more @ 1..) = tables.len().checked_sub(shown) {
+        _ = writeln!(
+            text,
+            "-- {more} more tables are not shown: sql_describe_table has each of them."
         );
-        text.push_str(&more);
     }
     text
 }

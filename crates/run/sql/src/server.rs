@@ -1,4 +1,4 @@
-//! What `PostgreSQL` says of a statement's names, before it gets the statement.
+//! Looks up the names of a statement in the catalog of `PostgreSQL`, before the statement is sent.
 //!
 //! A name behind a dot is a column, or, where there is none, a function of one
 //! argument; which, only the server knows. It also knows which types are enumerations,
@@ -10,7 +10,7 @@ use sqlx::postgres::PgConnection;
 
 use super::error;
 use super::names::{Attribute, Names};
-use handler::{ToolError, ToolErrorKind};
+use handler::ToolError;
 
 /// Functions of these names that one argument may call without their schema: whether
 /// one of them is not the server's, and whether one takes any row.
@@ -58,10 +58,11 @@ pub(super) async fn check(
         .fetch_one(&mut *connection)
         .await
         .map_err(failed)?;
+    // PostgreSQL looks for tables in the temporary schema first, but never for functions or
+    // operators.
     let first = path.iter().find(|schema| !schema.starts_with("pg_temp_"));
     if first.is_some_and(|schema| schema != "pg_catalog") {
-        return Err(ToolError::new(
-            ToolErrorKind::Unavailable,
+        return Err(ToolError::unavailable(
             "The search path of this server's database role has other schemas before pg_catalog.",
         )
         .suggest(
@@ -122,7 +123,7 @@ fn may_call(attribute: Attribute, foreign: bool, takes_rows: bool) -> bool {
 }
 
 fn denied(message: String) -> ToolError {
-    ToolError::new(ToolErrorKind::Denied, message).field("query")
+    ToolError::denied(message).field("query")
 }
 
 fn attribute_refused(name: &str, attribute: Attribute) -> ToolError {

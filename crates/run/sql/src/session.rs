@@ -1,9 +1,9 @@
 //! A call on a database server: one transaction in one session.
 //!
 //! It only reads and is rolled back unless the call writes. A session whose answer was
-//! not read to its end, or whose server did not answer in time, is closed without a word;
-//! any other is cleaned, and comes back only if that went well. What differs between
-//! `PostgreSQL` and `MySQL` is a [`Server`].
+//! not read to its end, or whose server did not answer in time, is closed at once; any
+//! other is cleaned, and returns to the pool only if that succeeded. A [`Server`] is what
+//! differs between `PostgreSQL` and `MySQL`.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -46,10 +46,10 @@ pub(super) trait Server: Send + Sync + Sized + 'static {
     /// Opens a connection, and makes sure that it may be used.
     fn open(&self) -> impl Future<Output = Result<Self::ServerConnection, ToolError>> + Send;
 
-    /// What begins a transaction, which only reads unless the order is to write.
+    /// The statements that begin a transaction, which only reads unless the order is to write.
     fn begin(connection: &Self::ServerConnection, order: Order, bounds: Bounds) -> String;
 
-    /// Does what it is asked, inside of the transaction.
+    /// Runs a statement inside of the transaction.
     fn inside(
         connection: &mut Connection<Self>,
         order: Order,
@@ -66,8 +66,8 @@ pub(super) trait Server: Send + Sync + Sized + 'static {
     /// A text of the catalog.
     fn text(row: &Row<Self>, at: usize) -> Value;
 
-    /// Gives a session without what outlives a transaction; none where there is no way
-    /// to clean it, or it failed. Then it is closed.
+    /// Clears what outlives a transaction from a session; none where there is no way to do
+    /// that, or it failed. Then the session is closed.
     fn clean(
         connection: Self::ServerConnection,
     ) -> impl Future<Output = Option<Self::ServerConnection>> + Send;
@@ -162,6 +162,8 @@ where
         bounds: Bounds,
     ) -> Result<Lease<S::ServerConnection>, ToolError> {
         let mut lease = self.pool.acquire().await?;
+        // One round trip for several statements: this text is ours, so it needs no prepared
+        // protocol.
         let begin = AssertSqlSafe(S::begin(&lease.connection, order, bounds));
         match sqlx::raw_sql(begin)
             .execute(lease.connection.as_mut())
@@ -172,10 +174,10 @@ where
         }
     }
 
-    /// Keeps a session if it can be cleaned.
+    /// Returns a session to the pool if it can be cleaned.
     ///
     /// The answer does not wait for it, since the call's time may end meanwhile: what was
-    /// committed would be told as given up, and be written again. The permit does.
+    /// committed would be reported as given up, and be written again. The permit does.
     fn clean(&self, lease: Lease<S::ServerConnection>) {
         let pool = Arc::clone(&self.pool);
         tokio::spawn(async move {
@@ -213,8 +215,7 @@ where
         None => 0,
     };
     if values > 0 {
-        return Err(ToolError::new(
-            ToolErrorKind::Failed,
+        return Err(ToolError::failed(
             "Placeholders have no values here; write the values into the query.",
         ));
     }
@@ -246,13 +247,15 @@ pub(super) async fn read<S: Server>(
             Either::Left(done) => affected += S::affected(&done),
             Either::Right(row) => {
                 seen += 1;
-                // MariaDB tells those of RETURNING only when it runs.
+                // MariaDB has the columns of RETURNING only when it runs.
                 if rows.columns.is_empty() {
                     rows.columns = named(row.columns());
                 }
                 let kind = |at: usize| rows.columns.get(at).map_or("", |column| &column.kind);
                 let cells = (0..row.len()).map(|at| S::cell(&row, at, kind(at)));
                 let cells = cells.collect();
+                // A statement that writes is read to its end: dropping the connection would roll
+                // it back.
                 if !rows.push(cells) && order != Order::Write {
                     break;
                 }
@@ -260,7 +263,7 @@ pub(super) async fn read<S: Server>(
         }
     }
     if order == Order::Write {
-        // With RETURNING MariaDB tells rows and no number.
+        // With RETURNING MariaDB sends rows and no number.
         rows.affected = Some(affected.max(seen));
     }
     Ok(rows)

@@ -1,7 +1,7 @@
 //! `SQLite`: a file of the operator's, or the sample database.
 //!
 //! A statement runs on a thread and a connection of its own, which keep one of a few
-//! permits until they are back, whoever still waits. Reading is held to by the engine:
+//! permits until they are back, even if nobody waits any more. Reading is held to by the engine:
 //! the file is opened for reading only, or is an image in memory that cannot be
 //! written; `query_only` is set; and its authorizer is asked about every table and
 //! function that a statement names, in views too.
@@ -40,14 +40,14 @@ const SAMPLE: &str = include_str!("sample.sql");
 /// values, sorts or groups that the server would die of.
 const MAX_MEMORY_BYTES: i64 = 256 << 20;
 
-/// Steps after which a statement looks whether it is still wanted.
+/// Steps after which a statement checks whether it is still wanted.
 const STOP_CHECK_INTERVAL: i32 = 1000;
 
 /// Bytes that a value may have.
 const LENGTH: i32 = 1 << 20;
 
-/// What a statement may have. Lengths bound what one step costs, the others what
-/// preparing costs.
+/// Limits of a statement. Lengths bound the cost of one step, the others the cost of
+/// preparing.
 const LIMITS: &[(Limit, i32)] = &[
     (Limit::SQLITE_LIMIT_LENGTH, LENGTH),
     (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1 << 10),
@@ -61,10 +61,10 @@ const LIMITS: &[(Limit, i32)] = &[
     (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
 ];
 
-/// How long a statement that was asked to stop may take to do so.
+/// Time that a statement may take to stop once it was asked to.
 const STOP_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Where a database is.
+/// The location of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
     /// The sample, which is never written.
@@ -161,6 +161,7 @@ impl SqliteEngine {
         bounds: Bounds,
         task: impl FnOnce(&Connection) -> rusqlite::Result<Result<T, ToolError>> + Send + 'static,
     ) -> Result<T, ToolError> {
+        // Waiting for a permit is part of the call's time.
         let deadline = Instant::now() + bounds.time;
         let permit = pool::permit(&self.permits).await?;
         let flag = Arc::new(AtomicBool::new(true));
@@ -187,7 +188,7 @@ impl SqliteEngine {
         }
         drop(wanted);
         match timeout(STOP_TIMEOUT, answered).await {
-            // It ended before it heard of it: what it wrote is written.
+            // It ended before it saw the flag, so what it wrote is written.
             Ok(Ok(Ok(outcome))) => Ok(outcome),
             Ok(_) => Err(error::late(bounds.time)),
             Err(_) => Err(error::given_up(bounds.time, writes)),
@@ -210,6 +211,7 @@ fn image() -> rusqlite::Result<&'static [u8]> {
     let connection = Connection::open_in_memory()?;
     connection.execute_batch(SAMPLE)?;
     let image = connection.serialize("main")?.to_vec();
+    // Two callers may both build it; the first to finish wins.
     Ok(IMAGE.get_or_init(|| image))
 }
 
@@ -228,8 +230,10 @@ fn open(source: &Source, writes: bool, wanted: &Arc<AtomicBool>) -> rusqlite::Re
             } else {
                 OpenFlags::SQLITE_OPEN_READ_ONLY
             };
+            // A connection never leaves its thread, so the engine need not lock it.
             let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             if *immutable {
+                // A `?` in the path would start options of the URI, such as `mode=rwc`.
                 let path = percent_encoding::utf8_percent_encode(
                     &path.to_string_lossy(),
                     percent_encoding::NON_ALPHANUMERIC,
@@ -243,6 +247,7 @@ fn open(source: &Source, writes: bool, wanted: &Arc<AtomicBool>) -> rusqlite::Re
         }
     };
     connection.busy_timeout(Duration::from_secs(2))?;
+    // The engine has one such limit for the whole process: all running statements share it.
     connection.pragma_update(None, "hard_heap_limit", MAX_MEMORY_BYTES)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "query_only", !writes)?;
@@ -260,7 +265,7 @@ fn open(source: &Source, writes: bool, wanted: &Arc<AtomicBool>) -> rusqlite::Re
     Ok(connection)
 }
 
-/// What the engine asks about a statement while it prepares it.
+/// Answers the engine's authorizer while it prepares a statement.
 fn authorize(action: &AuthAction<'_>, functions: &Functions, writes: bool) -> Authorization {
     let allowed = match action {
         AuthAction::Select | AuthAction::Recursive => true,
@@ -314,6 +319,8 @@ fn inside(
         .collect();
     let width = columns.len();
     let mut rows = Rows::new(bounds, columns);
+    // The guard lets unknown syntax through if it begins like a query. The engine knows whether it
+    // is one.
     if order != Order::Write && (width == 0 || !statement.readonly()) {
         return Ok(Err(error::no_rows()));
     }
@@ -323,7 +330,7 @@ fn inside(
     let mut found = statement.query([])?;
     while let Some(row) = found.next()? {
         name_types(&mut rows.columns, row)?;
-        // What is written is written to its end.
+        // A statement that writes runs to its end, even if its rows no longer fit.
         if !rows.push(cells(row, width)?) && order != Order::Write {
             break;
         }

@@ -10,18 +10,18 @@ use super::dialect::Dialect;
 /// too.
 const POSTGRES: &str = include_str!("allowed/postgresql-types.txt");
 
-/// What is known of a type from its name alone.
+/// The kind of a type, as far as its name alone says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The server's own.
     BuiltIn,
-    /// Another: the server has to say what it is.
+    /// Another: the server has to be asked.
     Named(Vec<String>),
     /// None that a value may be cast to.
     Refused,
 }
 
-/// What a type is.
+/// Returns the kind of a type.
 pub(super) fn kind(dialect: Dialect, data_type: &DataType) -> Kind {
     match dialect {
         Dialect::Postgres => postgres(data_type),
@@ -80,12 +80,7 @@ fn postgres(data_type: &DataType) -> Kind {
 }
 
 fn custom(name: &ObjectName) -> Kind {
-    let parts: Option<Vec<String>> = name
-        .0
-        .iter()
-        .map(|part| part.as_ident().map(|ident| Dialect::Postgres.folded(ident)))
-        .collect();
-    let Some(parts) = parts else {
+    let Some(parts) = Dialect::Postgres.folded_parts(name) else {
         return Kind::Refused;
     };
     let known = |name: &str| listed(POSTGRES).any(|known| known == name);

@@ -1,7 +1,7 @@
-//! Looks at every part of a statement, and writes names of functions so that only
-//! those of the server can be meant.
+//! Checks every part of a statement, and writes names of functions so that only those
+//! of the server can be meant.
 //!
-//! What is not known here is refused: an expression, an operator, a type, a kind of
+//! Anything unknown is refused: an expression, an operator, a type, a kind of
 //! table. So a form that a later parser understands is closed until somebody decides.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, Ident, ObjectName, OrderByExpr, OrderBySort, Query, Select, SelectFlavor, SetExpr,
-    Statement, TableFactor, Value, ValueWithSpan, VisitorMut,
+    Statement, TableAlias, TableFactor, Value, ValueWithSpan, VisitorMut,
 };
 
 use super::dialect::Dialect;
@@ -19,20 +19,20 @@ use super::names::{Attribute, Names};
 use super::refusal::Refusal;
 use super::relations;
 
-/// What a check of a part came to.
+/// The result of a check.
 pub(super) type CheckResult = Result<(), Refusal>;
 
-/// Looks at every part of a statement.
+/// Checks every part of a statement.
 pub(super) struct QueryWalk<'a> {
     pub(super) dialect: Dialect,
     pub(super) functions: &'a Functions,
     pub(super) read_only: bool,
     /// It changes something.
     pub(super) writes: bool,
-    /// What the server has to decide.
+    /// Names that the server has to resolve.
     pub(super) names: Names,
     statements: usize,
-    /// The next relation is a function, which was looked at.
+    /// The next relation is a function, which was checked.
     table_function: bool,
     /// Names in FROM that are rows of tables and subqueries, and others.
     rows: BTreeSet<String>,
@@ -57,7 +57,7 @@ impl<'a> QueryWalk<'a> {
         }
     }
 
-    /// What the server has to decide, once all was seen.
+    /// Returns the names that the server has to resolve, once all parts were seen.
     pub(super) fn into_names(mut self) -> Names {
         for (name, before, position) in std::mem::take(&mut self.dotted) {
             let of_row = before.is_some_and(|before| {
@@ -69,6 +69,7 @@ impl<'a> QueryWalk<'a> {
                 listed,
                 of_row,
             });
+            // A single use on something else than a row is enough to ask the server.
             entry.of_row &= of_row;
         }
         self.names
@@ -83,9 +84,10 @@ impl<'a> QueryWalk<'a> {
             .push((self.dialect.folded(name), before, position));
     }
 
-    /// A name in FROM, by which its columns are named.
-    fn binds(&mut self, name: Option<&Ident>, row: bool) {
-        if let Some(name) = name {
+    /// A name in FROM, by which its columns are named: an alias, else the last part of its own.
+    fn binds(&mut self, alias: Option<&TableAlias>, name: Option<&ObjectName>, row: bool) {
+        let bare = || name?.0.last()?.as_ident();
+        if let Some(name) = alias.map(|alias| &alias.name).or_else(bare) {
             let name = self.dialect.folded(name);
             if row {
                 self.rows.insert(name);
@@ -107,7 +109,7 @@ impl<'a> QueryWalk<'a> {
         self.statements += 1;
         match statement {
             Statement::Query(_) => Ok(()),
-            // The outermost one was looked at.
+            // The outermost one was checked by `may_write`.
             _ if self.statements == 1 => {
                 self.writes = true;
                 Ok(())
@@ -122,11 +124,12 @@ impl<'a> QueryWalk<'a> {
 
     fn body(&mut self, body: &SetExpr) -> CheckResult {
         match body {
-            // What is inside of these is visited by itself.
+            // Their parts are visited one by one.
             SetExpr::Select(_)
             | SetExpr::Query(_)
             | SetExpr::Values(_)
             | SetExpr::SetOperation { .. } => Ok(()),
+            // The parser holds its name as a text, not as a relation, so nothing would check it.
             SetExpr::Table(_) => Err(Refusal::denied(
                 "TABLE is not supported here.",
                 "Write SELECT * FROM and the table's name",
@@ -139,6 +142,7 @@ impl<'a> QueryWalk<'a> {
     }
 
     fn query(&mut self, query: &Query) -> CheckResult {
+        // Row locks would make the database's other users wait for the agent.
         if !query.locks.is_empty() {
             return Err(Refusal::operation("SELECT FOR UPDATE", self.read_only));
         }
@@ -150,8 +154,8 @@ impl<'a> QueryWalk<'a> {
         }
         if let Some(with) = &query.with {
             for table in &with.cte_tables {
-                self.binds(Some(&table.alias.name), true);
-                self.column_types(&table.alias)?;
+                self.binds(Some(&table.alias), None, true);
+                self.column_types(Some(&table.alias))?;
             }
         }
         self.body(&query.body)
@@ -197,54 +201,43 @@ impl<'a> QueryWalk<'a> {
                 if !with_hints.is_empty() || json_path.is_some() {
                     return unknown("This kind of table");
                 }
+                // Only MariaDB has versions of tables (`FOR SYSTEM_TIME`).
                 if version.is_some() && self.dialect != Dialect::MySql {
                     return unknown("A version of a table");
                 }
                 if sample.is_some() && self.dialect != Dialect::Postgres {
                     return unknown("TABLESAMPLE");
                 }
-                let bare = name.0.last().and_then(|part| part.as_ident()).cloned();
-                let bound = alias.as_ref().map(|alias| &alias.name).or(bare.as_ref());
                 match args {
                     Some(args) if args.settings.is_none() && self.dialect != Dialect::MySql => {
                         self.table_function = true;
-                        self.binds(bound, false);
+                        self.binds(alias.as_ref(), Some(&*name), false);
                         self.call(name)?;
                     }
                     Some(_) => return unknown("A function as a table"),
-                    None => self.binds(bound, true),
+                    None => self.binds(alias.as_ref(), Some(&*name), true),
                 }
-                alias
-                    .as_ref()
-                    .map_or(Ok(()), |alias| self.column_types(alias))
+                self.column_types(alias.as_ref())
             }
             TableFactor::Function { name, alias, .. } if self.dialect == Dialect::Postgres => {
-                let bare = name.0.last().and_then(|part| part.as_ident()).cloned();
-                self.binds(
-                    alias.as_ref().map(|alias| &alias.name).or(bare.as_ref()),
-                    false,
-                );
+                self.binds(alias.as_ref(), Some(&*name), false);
                 self.call(name)?;
-                alias
-                    .as_ref()
-                    .map_or(Ok(()), |alias| self.column_types(alias))
+                self.column_types(alias.as_ref())
             }
             TableFactor::Derived { alias, sample, .. } => {
                 if sample.is_some() {
                     return unknown("TABLESAMPLE");
                 }
-                self.binds(alias.as_ref().map(|alias| &alias.name), true);
-                alias
-                    .as_ref()
-                    .map_or(Ok(()), |alias| self.column_types(alias))
+                self.binds(alias.as_ref(), None, true);
+                self.column_types(alias.as_ref())
             }
             TableFactor::NestedJoin { alias, .. } => {
-                self.binds(alias.as_ref().map(|alias| &alias.name), true);
+                self.binds(alias.as_ref(), None, true);
                 Ok(())
             }
             // Several arrays: PostgreSQL means its own function then.
             TableFactor::UNNEST { alias, .. } if self.dialect == Dialect::Postgres => {
-                self.binds(alias.as_ref().map(|alias| &alias.name), false);
+                self.binds(alias.as_ref(), None, false);
                 Ok(())
             }
             TableFactor::JsonTable { .. } if self.dialect == Dialect::MySql => Ok(()),
@@ -261,6 +254,8 @@ impl<'a> QueryWalk<'a> {
             Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_) | Value::Null => {}
             Value::HexStringLiteral(text) | Value::SingleQuotedByteStringLiteral(text)
                 if digits(text) => {}
+            // In MySQL this is a string, by the mode that each session gets; in SQLite it is one
+            // if no column has that name.
             Value::DoubleQuotedString(_) if self.dialect != Dialect::Postgres => {}
             Value::NationalStringLiteral(_) if self.dialect == Dialect::MySql => {}
             Value::DollarQuotedString(text) if postgres => value.value = plain(&text.value),
@@ -277,6 +272,7 @@ impl<'a> QueryWalk<'a> {
 
     fn ident(&self, ident: &Ident) -> CheckResult {
         match self.dialect {
+            // The truncated name may be that of another object than the one that was checked.
             Dialect::Postgres if ident.value.len() > 63 => Err(Refusal::syntax(
                 "A name has more than 63 bytes, which PostgreSQL would cut.",
             )),
@@ -293,7 +289,7 @@ impl<'a> QueryWalk<'a> {
     }
 }
 
-/// Where a name stands: a line and a column, from 1.
+/// The position of a name: a line and a column, from 1.
 pub(super) fn position(ident: &Ident) -> (u64, u64) {
     (ident.span.start.line, ident.span.start.column)
 }

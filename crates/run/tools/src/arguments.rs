@@ -7,17 +7,17 @@ use serde_json::{Map, Value, json};
 
 use model::{NOT_EXACT, ToolArgument, ToolConfig, inexact, shown, whole};
 
-/// Problems that are told at once.
+/// Problems that are reported at once.
 const MAX_PROBLEMS: usize = 32;
-/// Bytes of a problem's sentence.
+/// Characters of a problem's message.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// What is wrong with an argument.
+/// A mistake in an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentProblem {
     /// Path of the argument, such as `arguments.query`.
     pub field: String,
-    /// What is wrong, in the words that all tools of this server use.
+    /// Description of the mistake, in the words that all tools of this server use.
     pub message: String,
     /// Rule that it breaks.
     pub rule: &'static str,
@@ -43,9 +43,9 @@ pub(super) fn schema(tool: &ToolConfig) -> Map<String, Value> {
     schema
 }
 
-/// Reads what models and their hosts write for the same value: null where an argument
-/// is left out, and a number or an object as text.
-fn meant(argument: &ToolArgument, arguments: &mut Map<String, Value>) {
+/// Accepts other spellings of a value by models and hosts: null where an argument is left
+/// out, and a number or an object as text.
+fn normalize(argument: &ToolArgument, arguments: &mut Map<String, Value>) {
     let kind = kind(&argument.kind);
     let Some(given) = arguments.get(&argument.name) else {
         return;
@@ -58,6 +58,7 @@ fn meant(argument: &ToolArgument, arguments: &mut Map<String, Value>) {
         return;
     };
     let read = serde_json::from_str::<Value>(text.trim()).ok();
+    // Only the declared type counts: the text "5" stays a text where a text is declared.
     let read = read.filter(|read| match kind {
         "integer" | "number" => read.is_number(),
         "boolean" => read.is_boolean(),
@@ -109,7 +110,7 @@ pub(super) fn check(
     mut arguments: Map<String, Value>,
 ) -> Result<Map<String, Value>, Vec<ArgumentProblem>> {
     for argument in &tool.args {
-        meant(argument, &mut arguments);
+        normalize(argument, &mut arguments);
     }
     for argument in &tool.args {
         if let Some(default) = &argument.default
@@ -118,6 +119,7 @@ pub(super) fn check(
             arguments.insert(argument.name.clone(), default.clone());
         }
     }
+    // The schema comes later, because to it a rounded id is an integer like any other.
     let inexact = inexact_integers(tool, &arguments);
     if !inexact.is_empty() {
         return Err(inexact);
@@ -145,8 +147,8 @@ fn inexact_integers(tool: &ToolConfig, arguments: &Map<String, Value>) -> Vec<Ar
             _ => inexact(name, value),
         }
     };
-    let places = arguments.iter().filter_map(slot).take(MAX_PROBLEMS);
-    places
+    let slots = arguments.iter().filter_map(slot).take(MAX_PROBLEMS);
+    slots
         .map(|slot| ArgumentProblem {
             field: format!("arguments.{slot}"),
             message: NOT_EXACT.to_owned(),
@@ -184,6 +186,7 @@ fn problem(error: &jsonschema::ValidationError<'_>) -> ArgumentProblem {
             let received = received(error.instance());
             (format!("Expected {expected}, received {received}"), "json")
         }
+        // Without masking, the library would quote the value, which may be long or secret.
         _ => (error.masked().to_string(), "schema"),
     };
     ArgumentProblem {

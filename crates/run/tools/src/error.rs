@@ -1,4 +1,4 @@
-//! What can go wrong with sessions and tools, and what each means to a caller.
+//! Errors of sessions and tools, and what each means to a caller.
 
 use super::ToolError;
 use super::arguments::ArgumentProblem;
@@ -43,7 +43,7 @@ pub enum Error {
     /// No skill has such a tool.
     #[error("There is no tool '{tool}'")]
     NoTool {
-        /// What was asked for.
+        /// Name in the request.
         tool: String,
         /// Tools that may have been meant, each with its skill.
         near: Vec<Near>,
@@ -61,7 +61,7 @@ pub enum Error {
     NoResource {
         /// The skill.
         skill: SkillId,
-        /// What was asked for.
+        /// Name in the request.
         resource: String,
         /// Resources that there are.
         resources: Vec<String>,
@@ -79,7 +79,7 @@ pub enum Error {
         tool: String,
         /// The tool with its arguments, such as `sql_query(query: string)`.
         signature: String,
-        /// What is wrong.
+        /// The mistakes.
         problems: Vec<ArgumentProblem>,
     },
     /// Nothing runs the method.
@@ -89,7 +89,7 @@ pub enum Error {
         tool: String,
         /// The skill.
         skill: SkillId,
-        /// What to do.
+        /// Next step for the caller.
         step: String,
     },
     /// The session has as many calls in work as one may have.

@@ -24,9 +24,9 @@ use registry::{Head, Near, nearest_names};
 
 /// The method that reads a resource; every skill has it, and no handler needs to.
 pub const LOAD_DETAILS: &str = "load_details";
-/// How much longer than it was told a handler is waited for, so that one which looks
-/// at the time itself is heard: it knows better what became of the call.
-const HANDLER_STOP_MARGIN: Duration = Duration::from_millis(50);
+/// Time to wait for a handler beyond its timeout, so that one which watches the time
+/// itself can still answer: it knows better what became of the call.
+const HANDLER_STOP_MARGIN: Duration = Duration::from_millis(5);
 
 /// Which tool to call, and with what.
 #[derive(Debug, Clone)]
@@ -41,15 +41,15 @@ pub struct ToolCall {
     pub skill: Option<Reference>,
     /// The same for a call that is repeated; empty: one is made.
     pub idempotency_key: String,
-    /// Who calls.
+    /// The caller.
     pub caller: Principal,
-    /// How long the caller waits.
+    /// Time that the caller waits.
     pub timeout: Duration,
-    /// Where to tell how far it is.
+    /// Channel for progress.
     pub progress: Option<mpsc::Sender<Progress>>,
 }
 
-/// What a tool answered.
+/// The answer of a tool.
 #[derive(Debug, Clone)]
 pub struct Called {
     /// The call.
@@ -132,7 +132,7 @@ impl Tools {
         let (head, version) = self.usable(&loaded)?;
         self.not_forbidden(&state, &call).await?;
         let arguments = self.arguments(&version, &tool, call.arguments)?;
-        let _place = inner.quota.take(&call.session)?;
+        let _permit = inner.quota.acquire(&call.session)?;
         let declared = Declared {
             head: &head,
             version: &version,
@@ -141,8 +141,10 @@ impl Tools {
         let output = if tool.method == LOAD_DETAILS {
             let resource = arguments.get("resource").and_then(Value::as_str);
             let resource = resource.unwrap_or_default();
-            let detail = self.resource(&declared, resource, &call.caller, call.timeout);
-            let detail = detail.await?;
+            let timeout = call.timeout;
+            let detail = self
+                .resource(&declared, resource, &call.caller, timeout)
+                .await?;
             Output::text(if detail.is_dynamic {
                 detail.content
             } else {
@@ -165,6 +167,7 @@ impl Tools {
             };
             self.run(&tool.name, invocation).await?
         };
+        // The host bounds results of workers earlier. This check is for all handlers.
         let limit = inner.options.result_bytes;
         let bytes = output.text.len() + output.structured.as_ref().map_or(0, super::session::size);
         if bytes > limit {
@@ -182,7 +185,7 @@ impl Tools {
         })
     }
 
-    /// Runs a method by whoever serves it.
+    /// Runs a method by the handler that serves it.
     pub(super) async fn run(&self, what: &str, invocation: Invocation) -> Result<Output, Error> {
         let Some(handler) = self.inner.handler(&invocation.skill, &invocation.method) else {
             return Err(Error::Unserved {
@@ -204,10 +207,11 @@ impl Tools {
 
     /// The tool among those of the loaded skills.
     fn find(&self, state: &Session, call: &ToolCall) -> Result<(Loaded, ToolConfig), Error> {
-        let wanted = match &call.skill {
-            None => None,
-            Some(skill) => Some(self.loaded_head(state, skill)?.id.key()),
-        };
+        let wanted = call
+            .skill
+            .as_ref()
+            .map(|skill| self.loaded_head(state, skill));
+        let wanted = wanted.transpose()?.map(|head| head.id.key());
         let mut found: Vec<(&Loaded, ToolConfig)> = Vec::new();
         let mut gone = None;
         for loaded in &state.skills {
@@ -242,13 +246,13 @@ impl Tools {
                 (Some(error), Some(_)) => Err(error),
                 _ => Err(self.locked(&call.tool, call.skill.as_ref())),
             },
-            several => Err(Error::Ambiguous {
-                tool: shown(&call.tool),
-                skills: several
-                    .iter()
-                    .map(|(loaded, _)| loaded.skill.to_string())
-                    .collect(),
-            }),
+            several => {
+                let ids = several.iter().map(|(loaded, _)| loaded.skill.to_string());
+                Err(Error::Ambiguous {
+                    tool: shown(&call.tool),
+                    skills: ids.collect(),
+                })
+            }
         }
     }
 
@@ -267,11 +271,11 @@ impl Tools {
         for head in &candidates {
             let version = self.registry.version(head, &VersionSelector::Active);
             let Ok(version) = version else { continue };
-            let mut tools = version.skill.tool_configs.iter();
+            let tools = version.skill.tool_configs.iter();
             if let Some(config) = tools.clone().find(|config| is_called(config, tool)) {
                 return self.not_loaded(&config.name, head);
             }
-            there.extend(tools.by_ref().map(|config| (config.name.clone(), &**head)));
+            there.extend(tools.map(|config| (config.name.clone(), &**head)));
         }
         let catalog = self.registry.catalog();
         let near = nearest_names(tool, there.iter().map(|(name, _)| name.as_str()));
@@ -321,8 +325,8 @@ impl Tools {
     pub(super) fn version(&self, loaded: &Loaded) -> Result<(Arc<Head>, Arc<Version>), Error> {
         let registry = &self.registry;
         let head = registry.head(&loaded.skill)?;
-        // Of a skill in a folder there is what the folder holds, whatever its number: that it
-        // was loaded from there before is told by its bytes.
+        // Of a skill in a folder there is what the folder holds, whatever its number: only its
+        // bytes show that it was loaded from there before.
         if let Some(digest) = head.local_digest() {
             let version = registry.version(&head, &VersionSelector::Active)?;
             if digest != loaded.digest {
@@ -340,13 +344,14 @@ impl Tools {
         if version.digest != loaded.digest {
             return Err(self.not_loaded("load_skill", &head));
         }
-        let yank = self.registry.yank_of(&head, loaded.number);
-        if let Some(yank) = yank.map_err(Error::Registry)? {
-            return Err(Error::Registry(registry::Error::Yanked {
-                id: head.id.clone(),
-                version: loaded.number,
-                reason: yank.reason,
-            }));
+        if let Some(yank) = self.registry.yank_of(&head, loaded.number)? {
+            let (id, version, reason) = (head.id.clone(), loaded.number, yank.reason);
+            return Err(registry::Error::Yanked {
+                id,
+                version,
+                reason,
+            }
+            .into());
         }
         Ok((head, version))
     }
@@ -368,8 +373,7 @@ impl Tools {
     async fn not_forbidden(&self, state: &Session, call: &ToolCall) -> Result<(), Error> {
         let verdict = self.judge(state, &call.tool, &call.arguments).await?;
         match verdict.rule {
-            // What cannot be told is not permitted: the pattern that forbids may mean this
-            // call.
+            // Undecided is not permitted: the pattern that forbids may mean this call.
             ToolRule::Forbidden | ToolRule::Undecided => Err(Error::Forbidden {
                 reason: verdict.reason,
             }),
@@ -449,17 +453,11 @@ impl Tools {
         given: Map<String, Value>,
     ) -> Result<Map<String, Value>, Error> {
         let key = (version.digest, tool.name.clone());
-        let validator = if let Some(validator) = self.inner.validators.get(&key) {
-            validator
-        } else {
+        let validator = self.inner.validators.get_or_insert_with(&key, || {
             let schema = Value::Object(arguments::schema(tool));
-            let validator = jsonschema::options()
-                .build(&schema)
-                .map_err(|error| Error::Internal(format!("a schema of arguments: {error}")))?;
-            let validator = Arc::new(validator);
-            self.inner.validators.insert(key, Arc::clone(&validator));
-            validator
-        };
+            let built = jsonschema::options().build(&schema).map(Arc::new);
+            built.map_err(|error| Error::Internal(format!("a schema of arguments: {error}")))
+        })?;
         arguments::check(tool, &validator, given).map_err(|problems| Error::Arguments {
             tool: shown(&tool.name),
             signature: level::signature(tool),
@@ -477,7 +475,7 @@ fn idempotency_key(id: &str, given: &str, caller: &Principal) -> String {
     }
 }
 
-/// What could not be told was about a pattern that forbids.
+/// Whether the undecided pattern is one that forbids.
 fn is_denial(composed: &composition::Composed, decision: &Decision<'_>) -> bool {
     decision.rule == ToolRule::Undecided
         && decision.by.is_some_and(|statement| {
@@ -486,7 +484,7 @@ fn is_denial(composed: &composition::Composed, decision: &Decision<'_>) -> bool 
         })
 }
 
-/// What to do where nothing runs a method.
+/// The next step where nothing runs a method.
 pub(super) fn unserved(skill: &SkillId, method: &str) -> String {
     if method.is_empty() {
         return format!(

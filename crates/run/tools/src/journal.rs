@@ -1,8 +1,8 @@
-//! What was called: one record a call, whether it ran or was refused.
+//! The journal: a record of each call, whether it ran or was refused.
 //!
 //! Records wait in memory for a few milliseconds and are written in order. While
-//! more wait than may be lost, no further call is made: a tool that runs without
-//! a record is what the list of calls is there to rule out.
+//! more wait than may be lost, no further call is made: no tool may run without a
+//! record.
 //!
 //! A call that names no session there is can only be refused, and anybody can make as
 //! many of them as they like. Such stray calls have a short list of their own, so that
@@ -37,13 +37,13 @@ const REMOVALS_PER_WRITE: u64 = 1_000;
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRecord {
-    /// Its place in the list.
+    /// Its number in the list.
     pub number: u64,
     /// The call.
     pub id: String,
     /// When it came.
     pub at: Timestamp,
-    /// Who called.
+    /// The caller.
     pub caller: String,
     /// The session, as far as it may be shown.
     pub session: String,
@@ -126,8 +126,10 @@ impl Ring {
                 let taken: Vec<_> = records.cloned().collect();
                 let end = taken.last().map_or(0, |record| record.number + 1);
                 let first = waiting.first;
-                let kept = end.saturating_sub(self.keep);
-                let forgotten = first..kept.clamp(first, first + REMOVALS_PER_WRITE);
+                // If `keep_calls` was made smaller, there are many to remove: each write removes
+                // some.
+                let start = end.saturating_sub(self.keep);
+                let forgotten = first..start.clamp(first, first + REMOVALS_PER_WRITE);
                 (taken, forgotten)
             });
             if taken.is_empty() {
@@ -135,6 +137,7 @@ impl Ring {
             }
             let mut batch = Batch::new();
             for record in &taken {
+                // A second writer may have taken the number, and its record must survive.
                 batch.expect(&self.table, &record.number, Expect::Absent);
                 batch.put(&self.table, &record.number, record);
             }
@@ -171,7 +174,7 @@ impl Ring {
         below: Option<u64>,
         max: usize,
     ) -> Result<Vec<CallRecord>, StoreError> {
-        // What waits may be stored already; numbers tell.
+        // A waiting record may be stored already; its number shows that.
         let (mut records, waits_from) = self.with(|waiting| {
             let newest = waiting.records.iter().rev();
             let records: Vec<_> = newest
@@ -202,7 +205,7 @@ pub(super) struct Journal {
     store: Store,
     calls: Ring,
     stray: Ring,
-    /// Told of each record that waits to be written.
+    /// Notified of each record that waits to be written.
     pub(super) pending: Notify,
 }
 
@@ -232,7 +235,7 @@ impl Journal {
         })
     }
 
-    /// There is room for the record of a call.
+    /// Fails while too many records wait for one more call.
     ///
     /// # Errors
     /// More records wait to be written than may be lost.
@@ -250,8 +253,8 @@ impl Journal {
         self.pending.notify_one();
     }
 
-    /// Adds the record of a call in none, unless as many wait as are kept: then the
-    /// log alone has it.
+    /// Adds the record of a call without a session, unless a full list of them waits: then
+    /// only the log has it.
     pub(super) fn add_stray(&self, record: CallRecord) {
         let waiting = self.stray.with(|waiting| waiting.records.len() as u64);
         if waiting < self.stray.keep {
@@ -280,6 +283,7 @@ impl Journal {
                 .and_then(|text| page_start(&text))
                 .ok_or(registry::Error::PageToken)?,
         };
+        // One more than fits on the page shows whether there is another page.
         let mut calls = self.calls.newest(&self.store, below.0, limit + 1)?;
         let mut stray = self.stray.newest(&self.store, below.1, limit + 1)?;
         let mut page = Vec::with_capacity(limit.min(calls.len() + stray.len()));
@@ -287,6 +291,8 @@ impl Journal {
         calls.reverse();
         stray.reverse();
         while page.len() < limit {
+            // For an empty list the time is `None`, which is less than any other, so it never
+            // wins.
             let is_stray = match (calls.last(), stray.last()) {
                 (None, None) => break,
                 (call, stray) => call.map(|call| call.at) < stray.map(|stray| stray.at),

@@ -1,7 +1,7 @@
-//! What an agent reads when it loads a skill.
+//! The text that an agent reads when it loads a skill.
 //!
 //! The instructions are the author's, byte for byte. Those of a skill that did not
-//! come with the server stand between a line that says whose they are and one that
+//! come with the server are between a line that names the author and one that
 //! no author can write, since it holds a part of the session.
 
 use std::fmt::Write as _;
@@ -18,13 +18,13 @@ const MAX_DESCRIPTION_CHARS: usize = 200;
 const MAX_FILE_NAMES: usize = 40;
 
 /// The text of level 2: what the handler has to say, or a heading; the
-/// instructions; what is unlocked. The session is told to whoever must repeat it.
+/// instructions; what is unlocked. The session is named to a caller that must repeat it.
 pub(super) fn text(
     id: &SkillId,
     core: Option<&str>,
     body: &str,
     version: &Version,
-    (session, told): (&str, Option<&str>),
+    (session, named): (&str, Option<&str>),
     withdrawn: bool,
 ) -> String {
     let mut text = String::with_capacity(body.len() + core.map_or(0, str::len) + 512);
@@ -42,7 +42,7 @@ pub(super) fn text(
         text.push_str(&between(&whose, body, session));
     }
     text.push_str("\n\n---\n");
-    text.push_str(&unlocked(version, told, withdrawn));
+    text.push_str(&unlocked(version, named, withdrawn));
     text
 }
 
@@ -57,16 +57,22 @@ pub(super) fn resource(id: &SkillId, name: &str, content: String, session: &str)
 
 /// An author's text between the two lines.
 fn between(whose: &str, text: &str, session: &str) -> String {
+    // The author could not know the id of a later session, so the text cannot contain this line.
     let mark: String = session.chars().take(MARK_CHARS).collect();
-    format!(
-        "{whose}, by its author and not by the user or the system, up to the line `End {mark}`:\n\n{}\n\n\
-         End {mark}",
-        text.trim()
-    )
+    let (before, after) = lines_around(whose, &mark);
+    format!("{before}\n\n{}\n\n{after}", text.trim())
+}
+
+/// The lines before and behind an author's text; `mark` is nothing that the author could know.
+pub(super) fn lines_around(whose: &str, mark: &str) -> (String, String) {
+    let before = format!(
+        "{whose}, by its author and not by the user or the system, up to the line `End {mark}`:"
+    );
+    (before, format!("End {mark}"))
 }
 
 /// The text for a skill that is loaded already.
-pub(super) fn again(loaded: &Loaded, version: &Version, told: Option<&str>) -> String {
+pub(super) fn again(loaded: &Loaded, version: &Version, named: Option<&str>) -> String {
     let mut text = format!(
         "The skill '{}' is already loaded (version {}, number {}): its instructions were given before and \
          still hold.\n",
@@ -74,7 +80,7 @@ pub(super) fn again(loaded: &Loaded, version: &Version, told: Option<&str>) -> S
         version.semantic,
         loaded.number
     );
-    text.push_str(&unlocked(version, told, false));
+    text.push_str(&unlocked(version, named, false));
     text
 }
 

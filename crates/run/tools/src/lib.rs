@@ -4,7 +4,7 @@
 //!
 //! * A skill declares tools; only a [`Handler`] makes one run. Nothing of a
 //!   skill is ever executed, and no command line is taken from one.
-//! * What an agent has loaded is kept here, under a handle that nobody can
+//! * The skills that an agent has loaded are held here, under a handle that nobody can
 //!   guess. A tool is called only where its skill is loaded, as it was loaded.
 //! * Every call leaves a record, however it ends.
 //! * Handlers have their connections and secrets from the operator's settings,
@@ -52,7 +52,7 @@ pub use session::Loaded;
 pub use view::{FileView, View, Viewed};
 
 use composition::Composition;
-use handler::{Handler, Invocation, LOAD_CORE, Output, Progress, ToolError, ToolErrorKind, Work};
+use handler::{Handler, Invocation, LOAD_CORE, Output, Progress, ToolError, Work};
 use lookup::Lookup;
 use model::{Clock, Digest, SkillId};
 use registry::{Head, Registry};
@@ -63,10 +63,9 @@ use store::{CommitError, Store, StoreError};
 pub struct ToolsOptions {
     /// How long after its last use a session ends.
     pub session_idle: SignedDuration,
-    /// Sessions at most; the one unused for longest makes room.
+    /// Sessions at most; beyond that the one unused for longest ends.
     pub sessions: usize,
-    /// What one caller that signed in may have of them, in percent; after that it makes room
-    /// among its own.
+    /// Share of one caller that signed in, in percent; beyond that its own oldest sessions end.
     pub share_percent: u8,
     /// Calls of one session in work at once.
     pub calls_per_session: usize,
@@ -74,13 +73,13 @@ pub struct ToolsOptions {
     pub result_bytes: usize,
     /// Calls over which the list of calls reaches back.
     pub keep_calls: u64,
-    /// Skills whose tools are listed beside those that handlers serve.
+    /// Skills whose tools are listed in addition to those that handlers serve.
     pub skills: Vec<SkillId>,
 }
 
 /// Bytes that sessions take in memory at most, about.
 const SESSION_BYTES: usize = 256 * 1024 * 1024;
-/// Bytes of instructions that are kept in memory.
+/// Bytes of instructions that are cached in memory.
 const BODY_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Sessions, and the tools that are called in them. Cheap to clone.
@@ -130,7 +129,7 @@ impl Tools {
     /// first is called.
     ///
     /// # Errors
-    /// What is stored of sessions or calls cannot be read.
+    /// Stored sessions or records of calls cannot be read.
     pub fn open(
         store: Store,
         registry: Registry,
@@ -174,7 +173,7 @@ impl Tools {
         }
     }
 
-    /// What is asked whether skills go together.
+    /// The composition that decides what a set of skills permits.
     #[must_use]
     pub fn composition(&self) -> &Composition {
         &self.composition
@@ -238,7 +237,7 @@ impl Inner {
     }
 }
 
-/// The beginning of a caller's text, for messages and records.
+/// Shortens a caller's text for messages and records.
 fn shown(text: &str) -> String {
     model::shown(text, 64)
 }

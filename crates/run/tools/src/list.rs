@@ -14,7 +14,7 @@ use registry::Head;
 pub struct ToolQuery {
     /// Session whose skills have them; empty: of no session.
     pub session: String,
-    /// Who asks.
+    /// The caller.
     pub caller: Principal,
     /// Skill that declares them; none: any.
     pub skill: Option<Reference>,

@@ -30,11 +30,11 @@ pub struct Load {
     pub version: VersionSelector,
     /// The session; empty: a new one.
     pub session: String,
-    /// The caller's connection remembers the session, so the text need not tell it.
+    /// The caller's connection remembers the session, so the text need not name it.
     pub is_remembered: bool,
-    /// What its handler is told with every call; none: what was said before.
+    /// Context that its handler gets with every call; none: that of the previous load.
     pub context: Option<Map<String, Value>>,
-    /// Who loads it.
+    /// The caller.
     pub caller: Principal,
     /// How long the caller waits.
     pub timeout: Duration,
@@ -53,7 +53,7 @@ pub struct LoadedSkill {
     pub replaced: Option<VersionNumber>,
     /// How often the skill was loaded.
     pub count: u32,
-    /// What the agent reads.
+    /// The text for the agent.
     pub content: String,
     /// Names of the tools that are unlocked.
     pub tools: Vec<String>,
@@ -61,7 +61,7 @@ pub struct LoadedSkill {
     pub expires_at: Timestamp,
 }
 
-/// What became of a loaded version.
+/// The status of a loaded version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadedStatus {
     /// It is the active one.
@@ -72,14 +72,14 @@ pub enum LoadedStatus {
     Withdrawn,
 }
 
-/// A skill of a session, and what became of it.
+/// A skill of a session, and its status.
 #[derive(Debug, Clone)]
 pub struct SessionSkill {
     /// As it was loaded.
     pub loaded: Loaded,
     /// The version; none: its skill was deleted.
     pub version: Option<std::sync::Arc<Version>>,
-    /// What became of it.
+    /// Its status.
     pub status: LoadedStatus,
     /// The active version now.
     pub active: Option<VersionNumber>,
@@ -136,7 +136,7 @@ impl Tools {
         } else {
             let body = self.body(head, version).await?;
             let core = match inner.handler(&head.id, LOAD_CORE) {
-                // Boxed, as what is rare would make the room that each call takes large.
+                // Boxed: it is rare, and would make the future of every load large.
                 Some(handler) => Some(Box::pin(core(&**handler, head, version, &load)).await),
                 None => None,
             };
@@ -150,8 +150,8 @@ impl Tools {
             inner
                 .sessions
                 .change(&load.session, &load.caller, |session| {
-                    let Some(at) = session.skills.iter().position(|one| one.skill.key() == key)
-                    else {
+                    let mut skills = session.skills.iter_mut();
+                    let Some(loaded) = skills.find(|one| one.skill.key() == key) else {
                         let loaded = Loaded {
                             skill: head.id.clone(),
                             number,
@@ -163,9 +163,6 @@ impl Tools {
                         };
                         session.skills.push(loaded.clone());
                         return Ok((loaded, None));
-                    };
-                    let Some(loaded) = session.skills.get_mut(at) else {
-                        return Err(Error::Internal("a skill left its session".to_owned()));
                     };
                     let replaced = (loaded.digest != digest).then_some(loaded.number);
                     loaded.count = loaded.count.saturating_add(1);
@@ -180,15 +177,15 @@ impl Tools {
                 })?;
         self.registry.count(head, number, UsageKind::Load, &session);
         let is_withdrawn = head.is_withdrawn(number);
-        let told = (!load.is_remembered).then_some(session.as_str());
+        let named = (!load.is_remembered).then_some(session.as_str());
         let content = match level {
-            None => level::again(&loaded, version, told),
+            None => level::again(&loaded, version, named),
             Some((core, body)) => level::text(
                 &head.id,
                 core.as_deref(),
                 &body,
                 version,
-                (&session, told),
+                (&session, named),
                 is_withdrawn,
             ),
         };
@@ -200,6 +197,7 @@ impl Tools {
             count: loaded.count,
             content,
             tools: tools
+                // A withdrawn version can still be loaded by its number, but only to be read.
                 .filter(|_| !is_withdrawn)
                 .map(|tool| tool.name.clone())
                 .collect(),
@@ -319,7 +317,7 @@ impl Tools {
         Some(self.not_loaded(&config.name, &head))
     }
 
-    /// The skills of a session, and what became of them.
+    /// Returns the skills of a session, and their status.
     ///
     /// # Errors
     /// There is no such session, or a record cannot be read.
@@ -331,7 +329,7 @@ impl Tools {
             let head = catalog.get(&loaded.skill.key());
             let active = head.and_then(|head| head.active);
             let version = self.version(loaded).ok().map(|(_, version)| version);
-            // What a folder holds now is there; what it held when it was loaded is not.
+            // The folder is there, but not with the bytes that were loaded from it.
             let has_changed =
                 version.is_none() && active.is_some() && head.is_some_and(|head| head.is_local());
             let is_withdrawn = !has_changed
@@ -420,8 +418,8 @@ fn asked(
     }
 }
 
-/// What the handler says before the instructions. One that fails says so
-/// there: the instructions serve without it.
+/// Returns the handler's text before the instructions. A failure is reported there: the
+/// instructions serve without it.
 async fn core(handler: &dyn Handler, head: &Head, version: &Version, load: &Load) -> String {
     let time = CORE_TIMEOUT.min(load.timeout);
     let context = load.context.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Where sessions are stored: some to a page.
+//! Storage of sessions: some to a page.
 //!
 //! Hundreds of sessions change between two writes, and a record of its own for each
 //! costs the store ten times what the sessions do. So what changed is written as pages
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use model::Digest;
 
-/// Sessions that pages may hold in vain, beside as many as there are.
+/// Outdated sessions that pages may hold, on top of twice the number of sessions.
 pub(super) const MAX_ORPHANED_SESSIONS: usize = 1_024;
 
 /// The pages that are stored.
@@ -40,8 +40,8 @@ impl Pages {
         self.all.push_back((number, sessions));
     }
 
-    /// Gives up the oldest page, with what is on it, where pages hold too much for so many
-    /// sessions.
+    /// Gives up the oldest page, with what is on it, where pages hold too much for this
+    /// number of sessions.
     pub(super) fn give_up(&mut self, sessions: usize) -> Option<(u64, Vec<Digest>)> {
         if sessions > 0 && self.stored <= 2 * sessions + MAX_ORPHANED_SESSIONS {
             return None;

@@ -1,4 +1,4 @@
-//! Calls in work, by session.
+//! Bounds the calls in work of each session.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub(super) struct Quota {
 
 /// A permit among the calls in work; given back when dropped.
 #[derive(Debug)]
-pub(super) struct CallSlot<'a> {
+pub(super) struct CallPermit<'a> {
     quota: &'a Quota,
     session: Digest,
 }
@@ -28,11 +28,11 @@ impl Quota {
         }
     }
 
-    /// A permit for one more call of a session.
+    /// Acquires a permit for one more call of a session.
     ///
     /// # Errors
     /// The session has as many in work as it may have.
-    pub(super) fn take(&self, session: &str) -> Result<CallSlot<'_>, Error> {
+    pub(super) fn acquire(&self, session: &str) -> Result<CallPermit<'_>, Error> {
         let session = Digest::of(session.as_bytes());
         let mut in_work = self.in_work.lock().unwrap_or_else(PoisonError::into_inner);
         let count = in_work.entry(session).or_default();
@@ -40,14 +40,14 @@ impl Quota {
             return Err(Error::Quota { limit: self.limit });
         }
         *count += 1;
-        Ok(CallSlot {
+        Ok(CallPermit {
             quota: self,
             session,
         })
     }
 }
 
-impl Drop for CallSlot<'_> {
+impl Drop for CallPermit<'_> {
     fn drop(&mut self) {
         let in_work = self.quota.in_work.lock();
         let mut in_work = in_work.unwrap_or_else(PoisonError::into_inner);
@@ -65,13 +65,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_that_is_given_back_is_one_place_and_the_last_leaves_nothing() {
+    fn a_permit_that_is_given_back_is_one_permit_and_the_last_leaves_nothing() {
         let quota = Quota::new(2);
-        let first = quota.take("a").expect("a place");
-        let second = quota.take("a").expect("a place");
+        let first = quota.acquire("a").expect("a permit");
+        let second = quota.acquire("a").expect("a permit");
         drop(first);
-        let third = quota.take("a").expect("the place of the first");
-        assert!(quota.take("a").is_err(), "two are in work");
+        let third = quota.acquire("a").expect("the permit of the first");
+        assert!(quota.acquire("a").is_err(), "two are in work");
         drop((second, third));
         assert!(quota.in_work.lock().expect("a lock").is_empty());
     }

@@ -1,8 +1,8 @@
 //! The record of a call, while the call is in work.
 //!
 //! Everybody who may see the list of calls sees all of it, and skills of folders are their
-//! caller's alone. So the list says of a call of theirs that there was one, and of which
-//! caller, and not of what; the log of the server, which its operator reads, says it all. A
+//! caller's alone. So the list shows that a call of theirs was made, and by which caller, but
+//! not of what; the log of the server, which its operator reads, has it all. A
 //! tool that was not found may be one of theirs, if the caller has any.
 
 use super::gate::ToolCall;
@@ -11,7 +11,7 @@ use super::session::{Loaded, Session};
 use super::{Tools, shown};
 use model::{Digest, Failure, VersionNumber};
 
-/// What the list shows instead of a tool that may be of a folder. No tool is called so.
+/// Shown in the list instead of a tool that may be of a folder. No tool has this name.
 const HIDDEN: &str = "(a tool of a local skill)";
 
 /// The record of a call, which is written however the call ends.
@@ -20,7 +20,7 @@ pub(super) struct Recorded<'a> {
     started: tokio::time::Instant,
     record: Option<CallRecord>,
     in_session: bool,
-    /// What was called may be of a folder.
+    /// The tool may be of a folder.
     hides: bool,
 }
 
@@ -30,6 +30,7 @@ impl<'a> Recorded<'a> {
         let inner = &*tools.inner;
         #[expect(clippy::expect_used, reason = "an object of JSON has text keys")]
         let arguments = serde_json::to_vec(&call.arguments).expect("JSON is written as JSON");
+        // The id of a session is a secret, so the list shows the beginning of its digest.
         let session = match call.session.as_str() {
             "" => String::new(),
             session => Digest::of(session.as_bytes())
@@ -68,6 +69,7 @@ impl<'a> Recorded<'a> {
 
     /// The tool is one of this skill.
     pub(super) fn found(&mut self, loaded: &Loaded) {
+        // Until now the tool might have been one of a folder. Here its skill is known.
         self.hides = loaded.is_local;
         if let Some(record) = &mut self.record {
             record.skill = Some(loaded.skill.clone());

@@ -1,16 +1,16 @@
 //! Sessions: which skills an agent has loaded, at which versions.
 //!
 //! A session is a handle that the server makes up and nobody can guess, and belongs to the
-//! caller that began it: for another one it does not exist. Callers that nobody asked who
-//! they are share theirs. All sessions are in memory, within bounds; what changed is written a few
+//! caller that began it: for another one it does not exist. Callers that need not
+//! sign in share theirs. All sessions are in memory, within bounds; what changed is written a few
 //! milliseconds later and before the server stops. Like counts of use they are this
 //! server's own: no events, and a server that is killed may have forgotten the
-//! last moment, in which case an agent is told to load the skill again. A session
-//! that made room for others may come back when the server starts again, as it was
+//! last moment, in which case an agent has to load the skill again. A session
+//! that was ended to stay within the bounds may come back when the server starts again, as it was
 //! written some time before.
 //!
-//! Who signed in has a share of the bounds at most, and makes room among its own: nobody can
-//! end the sessions of all others by beginning many.
+//! A caller that signed in has a share of the bounds at most, and beyond it its own oldest
+//! sessions end: nobody can end the sessions of others by beginning many.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,7 +33,7 @@ use store::{Batch, CommitError, Expect, Packed, Packer, Store, StoreError, Table
 // the store while agents began sessions.
 const PAGES: Table<u64, Packed> = Table::new(TableId::Sessions);
 
-/// What is on a page.
+/// The sessions of a page.
 type OnPage = Vec<(Digest, Arc<Session>)>;
 
 /// Skills that one session has at most.
@@ -44,8 +44,8 @@ pub(super) const MAX_CONTEXT_BYTES: usize = 64 * 1024;
 const PAGE_BYTES: usize = 24 * 1024;
 /// Pages in one write.
 const PAGES_PER_WRITE: usize = 16;
-/// Sessions that are gone and still wait to be written, at most, beside as many as
-/// there are.
+/// Sessions that are gone and still wait to be written, at most, on top of twice the
+/// number of sessions.
 const MAX_UNWRITTEN_SESSIONS: usize = 64;
 /// How much older than in memory the last use of a stored session may be.
 const TOUCH: SignedDuration = SignedDuration::from_mins(10);
@@ -55,23 +55,23 @@ const TOUCH: SignedDuration = SignedDuration::from_mins(10);
 pub(super) struct Bounds {
     /// How long after its last use a session ends.
     pub(super) idle: SignedDuration,
-    /// How many there are at most; the one unused for longest makes room.
+    /// Sessions at most; beyond that the one unused for longest ends.
     pub(super) sessions: usize,
     /// Bytes that they take in memory, about.
     pub(super) bytes: usize,
-    /// What one caller that signed in may have of both, in percent.
+    /// Share of one caller that signed in, of both, in percent.
     pub(super) share_percent: u8,
 }
 
 impl Bounds {
-    /// What one caller may have of a bound.
+    /// The share of one caller of a bound.
     fn share(self, of: usize) -> usize {
         (of.saturating_mul(self.share_percent.into()) / 100).max(1)
     }
 }
 
 /// The key of a session: a digest of its id, so that a copy of the data opens none, and of
-/// who began it.
+/// its owner.
 fn key(id: &str, caller: &Principal) -> Digest {
     caller.owner().map_or_else(
         || Digest::of(id.as_bytes()),
@@ -79,7 +79,7 @@ fn key(id: &str, caller: &Principal) -> Digest {
     )
 }
 
-/// What an agent has loaded.
+/// The skills that an agent has loaded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Session {
     /// When it began.
@@ -88,7 +88,7 @@ pub(super) struct Session {
     pub(super) used_at: Timestamp,
     /// Its skills, in the order in which they were first loaded.
     pub(super) skills: Vec<Loaded>,
-    /// Digest of who began it. None: nobody who signed in.
+    /// Digest of the caller that began it. None: one that did not sign in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     owner: Option<Digest>,
 }
@@ -102,14 +102,14 @@ pub struct Loaded {
     pub number: VersionNumber,
     /// Digest of the version.
     pub digest: Digest,
-    /// It came from a folder of whoever loaded it, which nobody else is told of.
+    /// It came from a folder of the caller, which no other caller may learn of.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_local: bool,
     /// How often it was loaded.
     pub count: u32,
     /// When this version was loaded.
     pub loaded_at: Timestamp,
-    /// What its handler is told with every call.
+    /// Context that its handler gets with every call.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub context: Map<String, Value>,
 }
@@ -142,7 +142,7 @@ pub(super) struct Sessions {
     store: Store,
     clock: Arc<dyn Clock>,
     bounds: Bounds,
-    /// Told of each session that waits to be written.
+    /// Notified of each session that waits to be written.
     pub(super) pending: Notify,
     state: Mutex<State>,
 }
@@ -174,6 +174,7 @@ impl Sessions {
                 reason: error.to_string(),
             })?;
             let keys = page.iter().map(|(key, _)| *key).collect();
+            // Pages are scanned by number, so the latest page that has a session wins.
             for (key, session) in page {
                 state.put(key, session);
             }
@@ -215,6 +216,7 @@ impl Sessions {
             }
             let written = session.used_at.duration_until(now) < TOUCH;
             let mut used = (*session).clone();
+            // A clock that was set back must not age a session.
             used.used_at = now.max(used.used_at);
             let used = Arc::new(used);
             state.put(key, Arc::clone(&used));
@@ -329,6 +331,7 @@ impl Sessions {
     pub(super) async fn write(&self) -> Result<(), CommitError> {
         self.with(|state| {
             self.end(state);
+            // The order matters: a page is removed only once everything on it is on a later page.
             state.give_up_pages();
         });
         while self.write_pages().await? {}
@@ -360,6 +363,7 @@ impl Sessions {
                 }
                 return Ok(is_full);
             }
+            // They were taken off the list of unwritten sessions when the pages were made.
             for (key, _) in pages.iter().flat_map(|(_, page)| page) {
                 state.differs(*key);
             }
@@ -394,7 +398,7 @@ impl Sessions {
     }
 }
 
-/// What is to be written.
+/// Packs pages into a batch.
 async fn batch(pages: &[(u64, OnPage)]) -> std::io::Result<Batch> {
     let mut batch = Batch::new();
     let mut packer = Packer::new()?;

@@ -44,7 +44,7 @@ impl Handler for Echo {
                     self.began.notify_one();
                     std::future::pending().await
                 }
-                "fail" => Err(ToolError::new(ToolErrorKind::Failed, "it broke").suggest("mend it")),
+                "fail" => Err(ToolError::failed("it broke").suggest("mend it")),
                 "large" => Ok(Output::text("x".repeat(2000))),
                 LOAD_CORE => Ok(Output::text("## Echo Skill Activated\n\nIt echoes.")),
                 "fresh" => Ok(Output::text("made now")),

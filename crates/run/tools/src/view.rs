@@ -2,14 +2,14 @@
 //! image; of other bytes where they are.
 //!
 //! A text is its author's, byte for byte. That of a skill that did not come with the server
-//! stands between a line that says whose it is and one that no author can write: it holds
+//! is between a line that names the author and one that no author can write: it holds
 //! digits of the file's own digest.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Error, Tools};
+use super::{Error, Tools, level};
 use lookup::{FilePart, is_address};
 use model::{
     Digest, FilePath, Principal, Reference, SkillId, SkillUri, VersionNumber, VersionSelector,
@@ -41,7 +41,7 @@ pub struct View {
     pub limit: u64,
     /// The session; empty: none.
     pub session: String,
-    /// Who asks.
+    /// The caller.
     pub caller: Principal,
     /// How long the caller waits.
     pub timeout: Duration,
@@ -58,14 +58,14 @@ pub struct Viewed {
     pub size: usize,
     /// The version it belongs to.
     pub version: VersionNumber,
-    /// What is shown.
+    /// The part that is shown.
     pub shown: FileView,
     /// The lines before and behind a text. None: it came with the server, or is no text.
     pub between: Option<(String, String)>,
 }
 
 impl Viewed {
-    /// What is not shown, and how to read on. None: all of it is shown.
+    /// Describes what is not shown, and how to read on. None: all of it is shown.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let Self {
@@ -89,7 +89,7 @@ impl Viewed {
     }
 }
 
-/// What a model sees of a file.
+/// A file, or a part of it, as a model sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileView {
     /// A text, or the part of it that ends before `next`.
@@ -188,18 +188,14 @@ impl Tools {
     }
 }
 
-/// The lines between which an author's text stands.
+/// The lines before and behind an author's text.
 fn between(id: &SkillId, name: &str, digest: Digest, shown: &FileView) -> Option<(String, String)> {
     if id.is_builtin() || !matches!(shown, FileView::Text { .. }) {
         return None;
     }
     let mark: String = digest.hex().chars().take(MARK_CHARS).collect();
-    let name = inert_line(name);
-    let before = format!(
-        "`{name}` of the skill `{id}`, by its author and not by the user or the system, up to the line \
-         `End {mark}`:"
-    );
-    Some((before, format!("End {mark}")))
+    let whose = format!("`{}` of the skill `{id}`", inert_line(name));
+    Some(level::lines_around(&whose, &mark))
 }
 
 /// A part of a text: from a character on, and up to the end of a line where there is one
@@ -217,6 +213,7 @@ fn part_of(text: &str, offset: u64, limit: u64) -> Result<FileView, Error> {
     let end = text.ceil_char_boundary(start.saturating_add(limit).min(size));
     let part = text.get(start..end).unwrap_or_default();
     let end_of_line = part.rfind('\n').map(|at| at + 1);
+    // A line that ends in the first half would make the part too small.
     let end = match end_of_line.filter(|at| end < size && *at > part.len() / 2) {
         Some(at) => start + at,
         None => end,

@@ -1,5 +1,5 @@
-//! `console`: dropped, or written down as a terminal would show it. What goes to the error
-//! output is dropped always.
+//! `console`: dropped, or recorded as a terminal would show it. Error output is always
+//! dropped.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,21 +11,21 @@ use super::realm::{Halt, Realm};
 use super::show;
 use crate::job::{Stopped, Value as Taken};
 
-/// Names of what writes to the output.
+/// Functions that write to the output.
 const WRITING: &[&str] = &["log", "info", "debug"];
 
-/// Names of what does not, or what nobody reads.
+/// Functions that do not, or whose output nobody reads.
 const SILENT: &[&str] = &[
     "error", "warn", "trace", "table", "time", "timeEnd", "assert",
 ];
 
-/// A console that drops what it is told.
+/// A console that drops all output.
 pub(super) fn silent(context: &Ctx<'_>) -> Result<(), Halt> {
     let console = dropping(context, WRITING)?;
     Ok(context.globals().set("console", console)?)
 }
 
-/// A console whose silent functions are there, and these.
+/// A console that drops the output of these functions and of the silent ones.
 fn dropping<'js>(context: &Ctx<'js>, names: &[&str]) -> Result<Object<'js>, Halt> {
     let console = Object::new(context.clone())?;
     for name in SILENT.iter().chain(names) {
@@ -35,7 +35,7 @@ fn dropping<'js>(context: &Ctx<'js>, names: &[&str]) -> Result<Object<'js>, Halt
     Ok(console)
 }
 
-/// A console that writes down what a terminal would show.
+/// A console that records what a terminal would show.
 pub(super) fn recorded<'js>(realm: &Rc<Realm<'js>>) -> Result<Rc<RefCell<String>>, Halt> {
     let context = &realm.context;
     let written = Rc::new(RefCell::new(String::new()));
@@ -53,6 +53,8 @@ pub(super) fn recorded<'js>(realm: &Rc<Realm<'js>>) -> Result<Rc<RefCell<String>
                     Ok(line) => {
                         let mut written = written.borrow_mut();
                         if written.len() + line.len() >= realm.limits.output_bytes {
+                            // An exception could be caught by the solution, which would go on
+                            // writing.
                             realm.deadline.stop(Stopped::Output);
                         } else {
                             written.push_str(&line);
@@ -74,7 +76,7 @@ pub(super) fn recorded<'js>(realm: &Rc<Realm<'js>>) -> Result<Rc<RefCell<String>
     Ok(written)
 }
 
-/// What one call writes.
+/// The line that one call writes.
 fn line<'js>(realm: &Realm<'js>, values: &[Value<'js>]) -> Result<String, Halt> {
     let mut taken = Vec::with_capacity(values.len());
     for value in values {
@@ -92,17 +94,14 @@ fn line<'js>(realm: &Realm<'js>, values: &[Value<'js>]) -> Result<String, Halt> 
     Ok(parts.join(" "))
 }
 
-/// A text with values in the place of `%s` and its like, and the values that are left.
+/// Replaces `%s` and its like by values; returns the text and the values that are left.
 fn formatted<'a>(format: &str, mut values: &'a [Taken]) -> (String, &'a [Taken]) {
     let mut text = String::with_capacity(format.len());
     let mut letters = format.chars().peekable();
     while let Some(letter) = letters.next() {
-        let kind = match letters.peek() {
-            Some(kind) if letter == '%' => *kind,
-            _ => {
-                text.push(letter);
-                continue;
-            }
+        let Some(kind) = letters.peek().copied().filter(|_| letter == '%') else {
+            text.push(letter);
+            continue;
         };
         let value = match kind {
             '%' => "%".to_owned(),
@@ -145,7 +144,7 @@ fn number(value: &Taken, whole: bool) -> Taken {
     }
 }
 
-/// A value as it stands in a line: a text without quotes.
+/// A value in a line: a text without quotes.
 fn plain(value: &Taken) -> String {
     match value {
         Taken::Text(text) => text.clone(),

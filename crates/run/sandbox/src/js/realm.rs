@@ -11,10 +11,10 @@ use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Value
 
 use super::SOLUTION;
 use super::value::Taking;
-use crate::deadline::{Deadline, give_way};
+use crate::deadline::{Deadline, yield_processor};
 use crate::job::{Limits, Outcome, Stopped, Value as Taken};
 
-/// What time it is when a case begins: 2025-01-15, noon.
+/// The time at which a case begins: 2025-01-15, noon.
 const START_MILLIS: f64 = 1_736_942_400_000.0;
 
 /// All that the language has, but for clocks.
@@ -31,7 +31,7 @@ type Intrinsics = (
     intrinsic::WeakRef,
 );
 
-/// Characters of a message that are kept.
+/// Characters of a message.
 const MAX_MESSAGE: usize = 2000;
 
 /// Why a case goes no further.
@@ -47,7 +47,7 @@ impl From<Error> for Halt {
     fn from(error: Error) -> Self {
         match error {
             Error::Exception => Self::Thrown,
-            // What the engine has no memory for it does not always say.
+            // The engine does not always report that it is out of memory as such.
             Error::Allocation | Error::Unknown => Self::Stopped(Stopped::Memory),
             // A value that is not of the kind it says, such as a proxy of a list whose length
             // is a text: nothing that could be given back.
@@ -68,14 +68,14 @@ pub(super) fn enter<T>(
     let asked = deadline.clone();
     runtime.set_interrupt_handler(Some(Box::new(move || asked.stopped().is_some())));
     let rejections = Rejections::default();
-    let told = rejections.clone();
+    let tracked = rejections.clone();
     runtime.set_host_promise_rejection_tracker(Some(Box::new(
-        move |context, promise, reason, handled| told.note(&context, promise, reason, handled),
+        move |context, promise, reason, handled| tracked.note(&context, promise, reason, handled),
     )));
     let context = Context::custom::<Intrinsics>(&runtime).ok()?;
-    give_way();
+    yield_processor();
     let result = context.with(|context| body(&context, &rejections)).ok();
-    // What is held of the engine must be gone before it.
+    // These hold values of the engine, and must be dropped before it.
     rejections.0.take();
     result
 }
@@ -104,14 +104,14 @@ impl Rejections {
             let reason = Persistent::save(context, reason);
             rejections.push((Persistent::save(context, promise), reason));
         } else if handled {
-            rejections.retain(|(kept, _)| {
-                let kept = kept.clone().restore(context);
-                kept.is_ok_and(|kept| kept != promise)
+            rejections.retain(|(other, _)| {
+                let other = other.clone().restore(context);
+                other.is_ok_and(|other| other != promise)
             });
         }
     }
 
-    /// Throws what nobody has taken.
+    /// Throws the reason of the first rejection that nobody handled.
     fn throw(&self, context: &Ctx<'_>) -> Result<(), Halt> {
         let first = self.0.borrow_mut().drain(..).next();
         match first {
@@ -145,7 +145,7 @@ impl<'js> Realm<'js> {
         deadline: &Deadline,
     ) -> Result<Self, Halt> {
         let prelude: Function = context.eval(include_str!("prelude.js"))?;
-        give_way();
+        yield_processor();
         let taken: Object = prelude.call((START_MILLIS,))?;
         Ok(Self {
             context: context.clone(),
@@ -168,8 +168,8 @@ impl<'js> Realm<'js> {
         options.strict = false;
         options.promise = promise;
         options.filename = Some(name.to_owned());
-        // A NUL would end the text for the engine: the language has no place for it outside
-        // of texts either, where it can be written as an escape.
+        // A NUL would end the text for the engine: the language allows it only
+        // in strings, where it can be written as an escape.
         let source = source.replace('\0', "\u{FFFD}");
         self.context.eval_with_options(source, options)
     }
@@ -183,9 +183,11 @@ impl<'js> Realm<'js> {
     /// The value of an expression, or of statements the last one's; of a promise what it
     /// settles to.
     pub(super) fn expression(&self, source: &str) -> Result<Value<'js>, Halt> {
+        // In brackets `{a: 1}` is an object and not a block. The brackets are on lines of their
+        // own, so that a comment at the end of the source does not swallow the closing one.
         let alone = format!("(\n{source}\n)");
         let reads = |text: &str, waits: bool| self.reads.call::<_, bool>((text, waits));
-        // What waits is wrapped in a promise, so only that.
+        // Evaluation with `await` wraps the result in a promise, so it is used only if needed.
         let (text, waits) = if reads(&alone, false)? {
             (alone.as_str(), false)
         } else if reads(&alone, true)? {
@@ -236,7 +238,7 @@ impl<'js> Realm<'js> {
         Ok(ran)
     }
 
-    /// Whether the case may go on.
+    /// Fails once a limit has ended the case.
     pub(super) fn check(&self) -> Result<(), Halt> {
         match self.deadline.stopped() {
             Some(stopped) => Err(Halt::Stopped(stopped)),
@@ -248,6 +250,8 @@ impl<'js> Realm<'js> {
     pub(super) fn call(&self, function: &Function<'js>) -> Result<Value<'js>, Halt> {
         let value = function.call::<_, Value>(());
         self.check()?;
+        // The check comes first: a case that hit a limit has ended, whatever the function
+        // returned.
         Ok(value?)
     }
 
@@ -279,7 +283,7 @@ impl<'js> Realm<'js> {
         Ok(digits.to_string()?)
     }
 
-    /// What came of a case that was halted.
+    /// The outcome of a case that was halted.
     pub(super) fn outcome(&self, halt: &Halt) -> Outcome {
         match halt {
             Halt::Stopped(stopped) => Outcome::Stopped(*stopped),
@@ -287,7 +291,7 @@ impl<'js> Realm<'js> {
         }
     }
 
-    /// What came of a case that threw this.
+    /// The outcome of a case that threw this.
     pub(super) fn thrown(&self, error: &Value<'js>) -> Outcome {
         if error.is_null() {
             // The engine throws it when it has no memory left for an error.
@@ -302,6 +306,8 @@ impl<'js> Realm<'js> {
             }
         };
         match (thrown.name.as_str(), thrown.message.as_str()) {
+            // The engine has no codes, only these words. A solution that throws them itself gets
+            // the verdict that it asks for.
             ("RangeError", "Maximum call stack size exceeded") => Outcome::Stopped(Stopped::Stack),
             ("InternalError", "out of memory" | "out of memory in regexp execution") => {
                 Outcome::Stopped(Stopped::Memory)
@@ -342,7 +348,7 @@ impl<'js> Realm<'js> {
     }
 }
 
-/// What was thrown.
+/// An error that was thrown.
 #[derive(Debug, Default)]
 pub(super) struct Thrown {
     pub(super) name: String,
@@ -351,7 +357,7 @@ pub(super) struct Thrown {
     pub(super) line: Option<u32>,
 }
 
-/// The first place of a stack that is in the solution.
+/// The first line of a stack that is in the solution.
 fn line(stack: &str) -> Option<u32> {
     let (_, after) = stack.split_once(&format!("{SOLUTION}:"))?;
     let digits = after.split(|c: char| !c.is_ascii_digit()).next()?;

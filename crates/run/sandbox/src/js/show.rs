@@ -10,7 +10,7 @@ const MAX_LINE_CHARS: usize = 80;
 /// Objects deeper than this are named only.
 const MAX_OBJECT_DEPTH: usize = 2;
 
-/// Levels that may stand on one line.
+/// Levels of a value that fit on one line.
 const MAX_LINE_DEPTH: usize = 3;
 
 impl fmt::Display for Value {
@@ -87,12 +87,15 @@ fn together(
     indent: usize,
 ) -> String {
     let count = items.len();
+    // Like Node, which groups only lists of more than six items.
     let items = if open == '[' && count > 6 {
         grouped(items, indent)
     } else {
         items
     };
     let width: usize = items.iter().map(|item| item.chars().count()).sum();
+    // This is the sum of Node's `reduceToSingleString`: two for each item, 10, and 1 for the
+    // bracket.
     let fits = width + 2 * items.len() + indent + title.len() + 11 <= MAX_LINE_CHARS
         && levels(value, depth) <= MAX_LINE_DEPTH
         && items.iter().all(|item| !item.contains('\n'));
@@ -147,6 +150,8 @@ fn grouped(items: Vec<String>, indent: usize) -> Vec<String> {
     {
         return items;
     }
+    // From here on Node's `groupArrayElements` with its constants: a character is 2.5 times as
+    // high as it is wide, and the last bound is four columns for each of three levels.
     let bias = (widest as f64 - total as f64 / count).sqrt();
     let bias = (widest as f64 - 3.0 - bias).max(1.0);
     let columns = ((2.5 * bias * count).sqrt() / bias).round() as usize;
@@ -226,11 +231,9 @@ fn quoted(text: &str) -> String {
 }
 
 fn named(key: &str) -> String {
-    let mut letters = key.chars();
-    let first = letters
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_' || c == '$');
-    if first && letters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$') {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let is_plain = !key.is_empty() && key.chars().all(is_letter);
+    if is_plain && !key.starts_with(|c: char| c.is_ascii_digit()) {
         key.to_owned()
     } else {
         quoted(key)

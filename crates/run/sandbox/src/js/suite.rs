@@ -11,16 +11,17 @@ use super::SOLUTION;
 use super::realm::{Halt, Realm};
 use super::show;
 use super::value::Taking;
-use crate::deadline::give_way;
+use crate::deadline::yield_processor;
 use crate::job::{Outcome, Stopped, TestOutcome};
 
-/// What of a value is shown in a message.
+/// Bytes of a value that a message shows.
 const MAX_SHOWN: usize = 1000;
 
-/// Name of the error that `expect` throws, whose message says all.
+/// Name of the error that `expect` throws. Its message needs no name before it.
 const ASSERTION: &str = "AssertionError";
 
 /// A `describe`, or the file.
+#[derive(Default)]
 struct Group<'js> {
     /// With those of what it is in.
     name: String,
@@ -38,15 +39,16 @@ enum Item<'js> {
     Group(usize),
 }
 
-/// What of a file is run.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Which tests of a group or file are run.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Mode {
+    #[default]
     Plain,
     Only,
     Skip,
 }
 
-/// What a file has registered.
+/// Tests that a file has registered.
 struct Suite<'js> {
     groups: Vec<Group<'js>>,
     current: usize,
@@ -55,8 +57,8 @@ struct Suite<'js> {
     around: Vec<Function<'js>>,
 }
 
-/// What functions that a stranger calls work on. They hold it weakly: the engine would not
-/// see that it holds them.
+/// State of the functions that a stranger calls. They hold it weakly: the engine would not
+/// see the cycle.
 struct Shared<'js> {
     realm: Rc<Realm<'js>>,
     suite: RefCell<Suite<'js>>,
@@ -116,9 +118,9 @@ impl<'js> Tests<'js> {
         natives.set("show", Function::new(context.clone(), show)?)?;
         natives.set("timers", realm.timers.clone())?;
         let prelude: Function = context.eval(include_str!("expect.js"))?;
-        give_way();
+        yield_processor();
         prelude.call::<_, ()>((natives,))?;
-        give_way();
+        yield_processor();
         Ok(Self(shared))
     }
 
@@ -126,6 +128,8 @@ impl<'js> Tests<'js> {
     pub(super) fn run(self, solution: &str) -> Result<Vec<TestOutcome>, Halt> {
         let Self(shared) = self;
         let result = shared.realm.script(SOLUTION, solution).and_then(|()| {
+            // The groups are taken out of the reach of strangers, so that a running test cannot
+            // change which tests are run.
             let suite = {
                 let mut suite = shared.suite.borrow_mut();
                 suite.closed = true;
@@ -144,10 +148,10 @@ impl<'js> Tests<'js> {
                 left: shared.realm.limits.output_bytes,
                 outcomes: Vec::new(),
             };
-            running.group(0, !only)?;
+            running.group(0, !only, None)?;
             Ok(running.outcomes)
         });
-        // A function that is still held here would be held for ever.
+        // The engine cannot collect functions that are held from here.
         let mut suite = shared.suite.borrow_mut();
         suite.groups.clear();
         suite.around.clear();
@@ -237,6 +241,7 @@ impl<'js> Shared<'js> {
             suite.current = inner;
             outer
         };
+        // The suite must not be borrowed here: the body registers tests, which borrows it mutably.
         let result = body.call::<_, Value>(());
         let inner = {
             let mut suite = self.suite.borrow_mut();
@@ -296,12 +301,8 @@ impl Group<'_> {
         Self {
             name,
             parent,
-            before_all: Vec::new(),
-            after_all: Vec::new(),
-            before_each: Vec::new(),
-            after_each: Vec::new(),
-            items: Vec::new(),
             mode,
+            ..Self::default()
         }
     }
 
@@ -315,7 +316,7 @@ impl Group<'_> {
 struct Running<'a, 'js> {
     realm: &'a Realm<'js>,
     suite: &'a Suite<'js>,
-    /// Somewhere stands `only`.
+    /// A test or group is marked `only`.
     only: bool,
     /// Bytes of output that are left.
     left: usize,
@@ -323,8 +324,9 @@ struct Running<'a, 'js> {
 }
 
 impl<'js> Running<'_, 'js> {
-    /// Runs a group. `chosen`: its plain tests are to be run.
-    fn group(&mut self, index: usize, chosen: bool) -> Result<(), Halt> {
+    /// Runs a group. `chosen`: its plain tests are to be run. `broken`: the setup of a group
+    /// around it failed, so its tests are reported and not run.
+    fn group(&mut self, index: usize, chosen: bool, broken: Option<&str>) -> Result<(), Halt> {
         let Some(group) = self.suite.groups.get(index) else {
             return Ok(());
         };
@@ -335,23 +337,26 @@ impl<'js> Running<'_, 'js> {
         if !self.runs_any(group, chosen) {
             return Ok(());
         }
-        let broken = self.all(&group.before_all)?;
+        let failed = match broken {
+            Some(error) => Some(error.to_owned()),
+            None => self.all(&group.before_all)?,
+        };
         for item in &group.items {
             match item {
-                Item::Group(inner) if broken.is_none() => self.group(*inner, chosen)?,
-                Item::Group(inner) => self.fail(*inner, chosen, broken.as_ref())?,
-                Item::Test(name, test, mode) => {
-                    if self.is_chosen(*mode, chosen) {
-                        let error = match &broken {
-                            Some(error) => Some(error.clone()),
-                            None => self.test(index, test)?,
-                        };
-                        self.report(name.clone(), error)?;
-                    }
+                Item::Group(inner) => self.group(*inner, chosen, failed.as_deref())?,
+                Item::Test(name, test, mode) if self.is_chosen(*mode, chosen) => {
+                    let error = match &failed {
+                        Some(error) => Some(error.clone()),
+                        None => self.test(index, test)?,
+                    };
+                    self.report(name.clone(), error)?;
                 }
+                Item::Test(..) => {}
             }
         }
-        if let Some(error) = self.all(&group.after_all)? {
+        if broken.is_none()
+            && let Some(error) = self.all(&group.after_all)?
+        {
             let name = match group.name.as_str() {
                 "" => "afterAll".to_owned(),
                 name => format!("{name} › afterAll"),
@@ -379,27 +384,6 @@ impl<'js> Running<'_, 'js> {
         })
     }
 
-    /// Reports all tests of a group whose preparation failed outside of it.
-    fn fail(&mut self, index: usize, chosen: bool, error: Option<&String>) -> Result<(), Halt> {
-        let Some(group) = self.suite.groups.get(index) else {
-            return Ok(());
-        };
-        if group.mode == Mode::Skip {
-            return Ok(());
-        }
-        let chosen = chosen || group.mode == Mode::Only;
-        for item in &group.items {
-            match item {
-                Item::Group(inner) => self.fail(*inner, chosen, error)?,
-                Item::Test(name, _, mode) if self.is_chosen(*mode, chosen) => {
-                    self.report(name.clone(), error.cloned())?;
-                }
-                Item::Test(..) => {}
-            }
-        }
-        Ok(())
-    }
-
     fn report(&mut self, name: String, error: Option<String>) -> Result<(), Halt> {
         let bytes = 16 + name.len() + error.as_ref().map_or(0, String::len);
         self.left = self
@@ -410,7 +394,7 @@ impl<'js> Running<'_, 'js> {
         Ok(())
     }
 
-    /// Runs one test with what stands around it: what failed first.
+    /// Runs one test with its hooks; returns the first failure.
     fn test(&self, group: usize, test: &Function<'js>) -> Result<Option<String>, Halt> {
         let mut groups = Vec::new();
         let mut next = Some(group);
@@ -418,6 +402,8 @@ impl<'js> Running<'_, 'js> {
             groups.push(group);
             next = group.parent;
         }
+        // `expect.js` registers two functions in this order: one to run before each test, one
+        // after it.
         let mut error = self.all(self.suite.around.get(..1).unwrap_or_default())?;
         for group in groups.iter().rev() {
             if error.is_none() {
@@ -431,6 +417,8 @@ impl<'js> Running<'_, 'js> {
             error = self.all(self.suite.around.get(1..).unwrap_or_default())?;
         }
         for group in &groups {
+            // Cleanup runs even after a failure, or the next test would trip over what this one
+            // left behind. The first error is reported.
             let after = self.all(&group.after_each)?;
             error = error.or(after);
         }
@@ -447,7 +435,7 @@ impl<'js> Running<'_, 'js> {
         Ok(None)
     }
 
-    /// Calls a function, and says how it failed.
+    /// Calls a function; returns how it failed.
     fn one(&self, function: &Function<'js>) -> Result<Option<String>, Halt> {
         let settled = self
             .realm

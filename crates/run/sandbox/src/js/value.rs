@@ -15,7 +15,7 @@ use crate::job::{Stopped, Value as Taken};
 /// How deep a value may be: deeper than people write, and not too deep to be read again.
 const MAX_DEPTH: usize = 32;
 
-/// What a value counts, beside its text.
+/// Bytes that a value counts, besides its text.
 const NODE_BYTES: usize = 4;
 
 /// A value that is being taken apart.
@@ -52,6 +52,8 @@ impl<'a, 'js> Taking<'a, 'js> {
 
     pub(super) fn take(&mut self, value: &Value<'js>, depth: usize) -> Result<Taken, Halt> {
         self.spend(NODE_BYTES)?;
+        // Each level becomes up to three levels of JSON, and serde_json refuses to read more than
+        // 128.
         if depth > MAX_DEPTH {
             return Err(Halt::Stopped(Stopped::Output));
         }
@@ -127,7 +129,7 @@ impl<'a, 'js> Taking<'a, 'js> {
 
     fn array(&mut self, object: &Object<'js>, depth: usize) -> Result<Taken, Halt> {
         let length: f64 = object.get("length")?;
-        // Each of them will cost so much.
+        // Each item will count at least that.
         let max = self.left / NODE_BYTES;
         #[expect(clippy::cast_precision_loss, reason = "compared, not counted")]
         if length > max as f64 {
@@ -158,7 +160,7 @@ impl<'a, 'js> Taking<'a, 'js> {
         Ok(Taken::Object(properties))
     }
 
-    /// What a `forEach` that no stranger changed gives.
+    /// Collects the entries by a `forEach` that no stranger changed.
     fn each(
         &self,
         for_each: &Function<'js>,
@@ -203,11 +205,8 @@ impl<'a, 'js> Taking<'a, 'js> {
 fn number(number: f64) -> Taken {
     if number.is_finite() {
         Taken::Number(number)
-    } else if number.is_nan() {
-        Taken::NotFinite("NaN".to_owned())
-    } else if number > 0.0 {
-        Taken::NotFinite("Infinity".to_owned())
     } else {
-        Taken::NotFinite("-Infinity".to_owned())
+        // Rust writes `inf` where JavaScript writes `Infinity`, and `NaN` as it does.
+        Taken::NotFinite(number.to_string().replace("inf", "Infinity"))
     }
 }

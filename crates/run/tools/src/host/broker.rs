@@ -1,5 +1,5 @@
-//! Which worker has which call. No waiting and no clock: what happens is told, and
-//! what follows stands in the workers' outboxes and the callers' channels.
+//! Assigns calls to workers. It neither waits nor reads a clock: its methods are events,
+//! and their effects are in the workers' outboxes and the callers' channels.
 
 mod drain;
 mod worker_stream;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 pub(super) use worker_stream::Next;
 
-use crate::{Invocation, Output, Progress, ToolError, ToolErrorKind};
+use crate::{Invocation, Output, Progress, ToolError};
 use model::{Code, Failure, SkillId, SkillKey};
 
 /// Workers attached at once.
@@ -32,7 +32,7 @@ type RouteNo = u64;
 /// Where the outcome of a call goes.
 pub(super) type Answer = oneshot::Sender<Result<Output, ToolError>>;
 
-/// What a host has to do now, and what it had to drop.
+/// Load of a host, and the messages that it dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Workers that are attached.
@@ -74,7 +74,7 @@ struct Worker {
     given: u64,
     drains: bool,
     notify: Arc<Notify>,
-    /// When its stream last asked what to send.
+    /// When its stream last asked for a message.
     asked: Instant,
 }
 
@@ -89,6 +89,8 @@ struct Route {
     skill: SkillId,
     method: String,
     workers: BTreeSet<WorkerNo>,
+    // Ordered by number and not by arrival: a call that comes back from a worker that left goes
+    // before later calls.
     queue: BTreeSet<CallNo>,
 }
 
@@ -102,7 +104,7 @@ struct Call {
     progress: Option<mpsc::Sender<Progress>>,
     /// None: nobody waits any more.
     answer: Option<Answer>,
-    /// Whose slot it holds.
+    /// The worker whose slot it holds.
     worker: Option<WorkerNo>,
 }
 
@@ -140,7 +142,7 @@ impl Broker {
         skills.into_values().cloned().collect()
     }
 
-    /// The call was handed to a worker.
+    /// Whether the call was sent to a worker.
     pub(super) fn is_given(&self, call: CallNo) -> bool {
         self.calls
             .get(&call)
@@ -174,12 +176,11 @@ impl Broker {
                 let route = self.number();
                 let of_skill = self.numbers.entry(skill.key()).or_default();
                 of_skill.insert(method.clone(), route);
-                let (workers, queue) = (BTreeSet::new(), BTreeSet::new());
                 let new = Route {
                     skill,
                     method,
-                    workers,
-                    queue,
+                    workers: BTreeSet::new(),
+                    queue: BTreeSet::new(),
                 };
                 self.routes.insert(route, new);
                 route
@@ -226,15 +227,14 @@ impl Broker {
         // What a worker sends names its call by this id, so no two in work may share one.
         if self.ids.contains_key(&invocation.id) {
             let message = format!("A call `{}` is in work already", invocation.id);
-            return Err(ToolError::new(ToolErrorKind::Failed, message));
+            return Err(ToolError::failed(message));
         }
         let free = self.freest(route);
         let waiting = self.routes.get(&route).map_or(0, |route| route.queue.len());
         if free.is_none() && (waiting >= MAX_WAITING_OF_METHOD || self.waiting >= MAX_WAITING) {
-            let mut error = ToolError::new(
-                ToolErrorKind::Unavailable,
-                format!("As many calls wait for `{method}` of {skill} as may"),
-            )
+            let mut error = ToolError::unavailable(format!(
+                "As many calls wait for `{method}` of {skill} as may"
+            ))
             .suggest("Call again later: the tool has not run");
             error.retry_after = Some(Duration::from_secs(1));
             return Err(error);
@@ -299,6 +299,7 @@ impl Broker {
 
     /// Fills a worker's free slots with the oldest calls that it serves.
     fn feed(&mut self, no: WorkerNo) {
+        // Usually nothing waits, and then the queues need not be searched.
         while self.waiting > 0
             && let Some(worker) = self.workers.get(&no)
             && !worker.drains
@@ -319,7 +320,7 @@ impl Broker {
         }
     }
 
-    /// Nobody waits for a call any more. Its slot is free at once where the worker
+    /// Withdraws a call that nobody waits for any more. Its slot is free at once where the worker
     /// was not sent it, else when the worker answers or is gone.
     pub(super) fn withdraw(&mut self, no: CallNo) {
         let Some(call) = self.calls.get_mut(&no) else {
@@ -334,6 +335,7 @@ impl Broker {
                     worker.notify.notify_one();
                 }
             }
+            // The call was never sent, so the tool cannot have run.
             Some(_) => self.forget(no),
             None => {
                 self.unqueue(no);
@@ -385,17 +387,14 @@ impl Broker {
 }
 
 fn stopping() -> ToolError {
-    ToolError::new(ToolErrorKind::Unavailable, "The server is about to stop")
+    ToolError::unavailable("The server is about to stop")
         .suggest("Call again when it is back: the tool has not run")
 }
 
 fn nobody(skill: &SkillId, method: &str) -> ToolError {
-    ToolError::new(
-        ToolErrorKind::Unavailable,
-        format!("No worker serves `{method}` of {skill} at present"),
-    )
-    .suggest("Start a worker that serves it (docs/tool-workers.md), or ask the operator to")
-    .suggest("Call again later: the tool has not run")
+    ToolError::unavailable(format!("No worker serves `{method}` of {skill} at present"))
+        .suggest("Start a worker that serves it (docs/tool-workers.md), or ask the operator to")
+        .suggest("Call again later: the tool has not run")
 }
 
 #[cfg(test)]

@@ -14,15 +14,15 @@ pub const BUILT_IN: [&str; 2] = ["builtin/repertoire/write_sql", "builtin/repert
 /// A worker that may dial in, or several of one kind.
 #[derive(Debug, Clone)]
 pub struct Admitted {
-    /// What the log calls it.
+    /// Its name in the log.
     pub name: String,
-    /// What it shows when it dials in.
+    /// Token that it shows when it dials in.
     pub token: SecretString,
     /// Skills that it may serve.
     pub skills: Vec<SkillPattern>,
 }
 
-/// Those that may dial in. Tokens are kept as digests only.
+/// Workers that may dial in. Only digests of their tokens are held.
 pub(super) struct WorkerRegistry(Vec<KnownWorker>);
 
 struct KnownWorker {
@@ -36,8 +36,8 @@ pub(super) struct WorkerIdentity {
     pub(super) name: String,
     /// Skills that it may serve; none: all.
     skills: Option<Vec<SkillPattern>>,
-    /// Where it is said which skills it may serve.
-    said_in: String,
+    /// The setting or rights that list the skills it may serve.
+    allowed_by: String,
 }
 
 impl WorkerRegistry {
@@ -45,7 +45,7 @@ impl WorkerRegistry {
         let entry = |admitted: Admitted| KnownWorker {
             digest: Sha256::digest(admitted.token.expose_secret()).into(),
             identity: Arc::new(WorkerIdentity {
-                said_in: format!("the worker `{}` in `tools.workers`", admitted.name),
+                allowed_by: format!("the worker `{}` in `tools.workers`", admitted.name),
                 name: admitted.name,
                 skills: Some(admitted.skills),
             }),
@@ -53,10 +53,10 @@ impl WorkerRegistry {
         Self(workers.into_iter().map(entry).collect())
     }
 
-    /// Whose token this is.
+    /// Finds the worker of a token.
     ///
-    /// Every entry is compared, and all of each digest, so that the time tells
-    /// neither which one is near nor how near.
+    /// Every entry is compared, and all of each digest, so that the time
+    /// reveals neither which one is near nor how near.
     pub(super) fn admit(&self, token: Option<&str>) -> Result<Arc<WorkerIdentity>, Failure> {
         let shown: [u8; 32] = Sha256::digest(token.unwrap_or_default()).into();
         let mut found = None;
@@ -67,6 +67,7 @@ impl WorkerRegistry {
                 found = Some(&entry.identity);
             }
         }
+        // A missing token hashes like an empty one, which an entry may have by mistake.
         found.filter(|_| token.is_some()).map(Arc::clone).ok_or_else(|| {
             Failure::new(Code::WorkerRefused, "The worker is not admitted")
                 .suggest("Send the token of an entry of `tools.workers` of the server's config file, as `authorization: Bearer TOKEN`")
@@ -81,7 +82,7 @@ impl WorkerIdentity {
         Self {
             name: caller.to_string(),
             skills: (!skills.is_empty()).then_some(skills),
-            said_in: format!("the rights of {caller}"),
+            allowed_by: format!("the rights of {caller}"),
         }
     }
 
@@ -90,7 +91,7 @@ impl WorkerIdentity {
         self.skills.as_ref().is_none_or(covers)
     }
 
-    /// It may serve all that it names; every skill that it may not is named.
+    /// Refuses a worker that names skills which it may not serve, and lists them.
     pub(super) fn check(&self, hello: &Hello) -> Result<(), Failure> {
         let mut failure = Failure::new(Code::WorkerRefused, "");
         let mut refused = Vec::new();
@@ -114,7 +115,7 @@ impl WorkerIdentity {
         failure.message = format!("The worker may not serve {}", refused.join(", "));
         Err(failure.suggest(format!(
             "Add the skill to `skills` of {}, or serve others",
-            self.said_in
+            self.allowed_by
         )))
     }
 }

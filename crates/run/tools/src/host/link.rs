@@ -1,8 +1,8 @@
 //! A worker's connection: from its first message to the end of its stream.
 //!
-//! What a worker says is read by a task of its own, so that a worker which does not
-//! read is noticed too; what it is told is made when its stream asks for it, so that
-//! nothing piles up for a worker which is slow.
+//! A worker's messages are read by a task of its own, so that a worker which does not read
+//! is noticed too; messages to it are made when its stream asks for them, so that nothing
+//! piles up for a worker which is slow.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use tracing::Instrument as _;
 use super::broker::{Next, WorkerNo};
 use super::identity::WorkerIdentity;
 use super::{FromWorker, Hello, Host, Invocation, ToWorker, Welcome};
-use crate::{Output, ToolError, ToolErrorKind};
+use crate::{Output, ToolError};
 use caller_tokens::SignedCall;
 use model::{Code, Failure, Principal, SkillPattern, printable};
 
-/// How long a worker may take to say who it is.
+/// Time that a worker may take to send `hello`.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 /// Heartbeats that a worker may miss.
 const MAX_MISSED_HEARTBEATS: u32 = 3;
 /// Calls that a worker may take at once, whatever it says.
 const MAX_CONCURRENCY: u32 = 1024;
 
-/// What a worker is told, up to the end of its stream.
+/// Messages to a worker, up to the end of its stream.
 pub type Outgoing = Pin<Box<dyn Stream<Item = Result<ToWorker, Failure>> + Send>>;
 
 impl Host {
-    /// Lets a worker in: reads its first message, which must say who it is. Dropping
+    /// Lets a worker in: reads its first message, which must be `hello`. Dropping
     /// the stream takes the worker for gone.
     ///
     /// # Errors
@@ -131,6 +131,7 @@ impl Host {
             .instrument(span),
         );
         let mut beat = tokio::time::interval_at(Instant::now() + heartbeat, heartbeat);
+        // After a pause, one heartbeat says as much as a burst.
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let writer = WorkerWriter {
             host: self.clone(),
@@ -156,7 +157,7 @@ fn order(message: &str) -> Failure {
         .suggest("Send `hello` first and once; docs/tool-workers.md has the order of messages")
 }
 
-/// Reads what a worker says.
+/// Reads the messages of a worker.
 struct WorkerReader {
     host: Host,
     no: WorkerNo,
@@ -173,8 +174,8 @@ impl WorkerReader {
             match tokio::time::timeout(silence, messages.next()).await {
                 Ok(None) => return Ok(()),
                 Ok(Some(message)) => {
-                    self.hear(message?)?;
-                    self.listens(silence)?;
+                    self.receive(message?)?;
+                    self.check_reads(silence)?;
                 }
                 Err(_silent) => {
                     return Err(Failure::new(
@@ -190,9 +191,9 @@ impl WorkerReader {
         }
     }
 
-    /// Its stream asks for heartbeats at least, unless the worker reads nothing:
-    /// such a worker would be given every call, for its slots are free.
-    fn listens(&self, silence: Duration) -> Result<(), Failure> {
+    /// Fails where the worker reads nothing: its stream asks for heartbeats at least. Such a
+    /// worker would be given every call, for its slots are free.
+    fn check_reads(&self, silence: Duration) -> Result<(), Failure> {
         let asked = self.host.broker().asked(self.no);
         if asked.is_none_or(|asked| asked.elapsed() <= silence) {
             return Ok(());
@@ -205,7 +206,7 @@ impl WorkerReader {
             .suggest("Read the stream while tools run, on a thread or task of its own"))
     }
 
-    fn hear(&self, message: FromWorker) -> Result<(), Failure> {
+    fn receive(&self, message: FromWorker) -> Result<(), Failure> {
         let no = self.no;
         match message {
             FromWorker::Hello(_) => return Err(order("A second `hello` came")),
@@ -228,8 +229,7 @@ impl WorkerReader {
                 }
             }
             FromWorker::Malformed { id, why } => {
-                let error = ToolError::new(
-                    ToolErrorKind::Failed,
+                let error = ToolError::failed(
                     "The worker's answer breaks the rules of the contract; the server sent it a notice",
                 );
                 let mut broker = self.host.broker();
@@ -248,11 +248,8 @@ impl WorkerReader {
         let max = self.host.0.max_result_bytes;
         let bytes = size(result.as_ref().ok()?);
         (bytes > max).then(|| {
-            ToolError::new(
-                ToolErrorKind::Failed,
-                format!("The result has {bytes} bytes; {max} are allowed"),
-            )
-            .suggest("Ask for less, such as fewer rows or a part of the text")
+            ToolError::failed(format!("The result has {bytes} bytes; {max} are allowed"))
+                .suggest("Ask for less, such as fewer rows or a part of the text")
         })
     }
 }
@@ -272,6 +269,7 @@ fn size(output: &Output) -> usize {
         }
     }
 
+    // Counting avoids a copy: a result may be as large as a message.
     let mut count = Count(output.text.len());
     if let Some(structured) = &output.structured
         && serde_json::to_writer(&mut count, structured).is_err()
@@ -282,20 +280,20 @@ fn size(output: &Output) -> usize {
     count.0
 }
 
-/// Says what a worker is told.
+/// Makes the messages to a worker.
 struct WorkerWriter {
     host: Host,
     no: WorkerNo,
     audience: String,
     notify: Arc<Notify>,
     beat: Interval,
-    /// What the reader came to; none when the stream has ended.
+    /// The reader's result; none when the stream has ended.
     ended: Option<oneshot::Receiver<Result<(), Failure>>>,
     reader: AbortHandle,
 }
 
 impl WorkerWriter {
-    /// A call to make, with who makes it. Signed outside the lock.
+    /// A call with its signed caller. Signed outside the lock.
     fn signed(&self, invocation: Box<Invocation>) -> ToWorker {
         let call = SignedCall {
             audience: &self.audience,
@@ -329,6 +327,7 @@ impl WorkerWriter {
                     return Some(Err(failure.suggest("Attach again when it is back")));
                 }
                 Next::Gone => {
+                    // The reader removes the worker a moment before it reports why.
                     let end = ended.await;
                     self.ended = None;
                     return end.ok()?.err().map(Err);
@@ -355,6 +354,7 @@ impl WorkerWriter {
 
 impl Drop for WorkerWriter {
     fn drop(&mut self) {
+        // It may be waiting for a message that never comes.
         self.reader.abort();
         self.host.broker().leave(self.no);
     }

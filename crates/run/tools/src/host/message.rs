@@ -1,11 +1,11 @@
-//! What workers and the host tell each other.
+//! Messages between workers and the host.
 
 use std::time::Duration;
 
 use crate::{Invocation, Output, Progress, ToolError};
 use model::SkillId;
 
-/// Who a worker is and what it serves.
+/// A worker's name, and the skills that it serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     /// The worker's own name, for logs.
@@ -30,7 +30,7 @@ pub struct Served {
 pub enum FromWorker {
     /// Its first message.
     Hello(Hello),
-    /// What came of a call.
+    /// The outcome of a call.
     Outcome {
         /// The call.
         id: String,
@@ -68,7 +68,7 @@ pub enum ToWorker {
     Invocation {
         /// The call.
         invocation: Box<Invocation>,
-        /// Who calls, signed; none: nobody asked who it is.
+        /// Signed token of the caller; none: callers need not sign in.
         caller_token: Option<String>,
     },
     /// Nobody waits for a call any more.
@@ -82,7 +82,7 @@ pub enum ToWorker {
     Notice {
         /// The call that it names; empty: none.
         id: String,
-        /// What was wrong.
+        /// Description of the mistake.
         message: String,
     },
     /// The server lives.
@@ -102,6 +102,6 @@ pub struct Welcome {
     pub concurrency: u32,
     /// Bytes that a result may have.
     pub max_result_bytes: usize,
-    /// Whom the tokens of callers name as who they are for.
+    /// Audience of the callers' tokens.
     pub audience: String,
 }

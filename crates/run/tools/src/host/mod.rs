@@ -2,22 +2,22 @@
 //!
 //! Rules:
 //!
-//! * **Who may.** A worker shows a token of the operator's, and serves only skills
+//! * **Admission.** A worker shows a token of the operator's, and serves only skills
 //!   that the operator allows it (`admission`). A refusal never says which part of
 //!   a token was wrong.
-//! * **At most once.** A call is handed to one worker, once. What was handed over is
-//!   never given to another, since the tool may have done its work; what was not
-//!   yet is.
+//! * **At most once.** A call is handed to one worker, once. A call that was
+//!   handed over is never given to another worker, since the tool may have done its
+//!   work; one that was not yet is.
 //! * **A slot is held until the worker answers or is gone**, also where nobody waits
 //!   for the answer any more: a worker that ignores `cancel` is never sent more than
 //!   it takes at once.
 //! * **First come, first served** for each worker, over all that it serves; among
 //!   workers with free slots the one with most, then the one that waited longest.
 //! * **Only the worker that has a call can answer it.** Any other answer is dropped,
-//!   counted, and the worker is told. A stream ends only where the worker breaks the
+//!   counted, and the worker is notified. A stream ends only where the worker breaks the
 //!   order of messages, or sends what cannot be read.
-//! * **Who calls is signed** for the worker that is given the call, where the caller signed in
-//!   (`caller_tokens`), so that what stands behind a worker need not believe it.
+//! * **The caller is signed** for the worker that is given the call, where the caller signed in
+//!   (`caller_tokens`), so that a system behind a worker need not trust it.
 //! * Everything is bounded: workers, what they serve, calls that wait, messages that
 //!   wait to be sent (of which each but the few notices belongs to a held slot).
 //!
@@ -47,7 +47,7 @@ pub use message::{FromWorker, Hello, Served, ToWorker, Welcome};
 
 use caller_tokens::CallerTokens;
 
-use super::{Handler, Invocation, Output, ToolError, ToolErrorKind, Work};
+use super::{Handler, Invocation, Output, ToolError, Work};
 use broker::{Broker, CallNo};
 use identity::WorkerRegistry;
 use model::SkillId;
@@ -112,19 +112,19 @@ impl Host {
         self.0.max_result_bytes.saturating_mul(4) + 1024 * 1024
     }
 
-    /// The key by which others check who calls, as text of a JWK set (RFC 7517).
+    /// The key by which others verify callers, as text of a JWK set (RFC 7517).
     #[must_use]
     pub fn caller_keys(&self) -> Arc<str> {
         self.0.caller_tokens.keys()
     }
 
-    /// What it has to do now, and what it had to drop.
+    /// Returns its load, and how many messages it dropped.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.broker().stats()
     }
 
-    /// Tells workers that the server is about to stop: calls that no worker has yet
+    /// Notifies workers that the server is about to stop: calls that no worker has yet
     /// fail at once, those in work have `grace` to finish, then the streams end.
     pub fn stop(&self, grace: Duration) {
         self.broker().stop(Instant::now() + grace);
@@ -145,10 +145,9 @@ impl Host {
         let waiter = Waiter { host: self, call };
         match tokio::time::timeout_at(deadline, outcome).await {
             Ok(Ok(result)) => result,
-            Ok(Err(_dropped)) => Err(ToolError::new(
-                ToolErrorKind::Unavailable,
-                format!("The call of {what} was given up"),
-            )),
+            Ok(Err(_dropped)) => Err(ToolError::unavailable(format!(
+                "The call of {what} was given up"
+            ))),
             Err(_passed) => Err(waiter.late(&what, timeout)),
         }
     }
@@ -174,28 +173,26 @@ impl Handler for Host {
     }
 }
 
-/// Somebody waits for this call; no longer, once this is dropped.
+/// A caller that waits for a call; dropping it withdraws the call.
 struct Waiter<'a> {
     host: &'a Host,
     call: CallNo,
 }
 
 impl Waiter<'_> {
-    /// What the caller is told when the time is over.
+    /// The error when the time is over.
     fn late(&self, what: &str, timeout: Duration) -> ToolError {
         let given = self.host.broker().is_given(self.call);
         let seconds = timeout.as_secs_f64();
         if given {
-            ToolError::new(
-                ToolErrorKind::Timeout,
-                format!("The worker did not answer the call of {what} within {seconds} s"),
-            )
+            ToolError::timeout(format!(
+                "The worker did not answer the call of {what} within {seconds} s"
+            ))
             .suggest("The tool may have done its work: check before calling it again")
         } else {
-            ToolError::new(
-                ToolErrorKind::Timeout,
-                format!("No worker had room for the call of {what} within {seconds} s"),
-            )
+            ToolError::timeout(format!(
+                "No worker had room for the call of {what} within {seconds} s"
+            ))
             .suggest("Call again later: the tool has not run")
             .suggest("Start more workers for this skill, or raise their concurrency")
         }

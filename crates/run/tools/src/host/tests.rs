@@ -241,7 +241,7 @@ async fn a_worker_is_given_what_it_serves_and_its_answer_is_the_callers() {
         (heard.recv().await, heard.recv().await),
         (Some(progress(1.0)), None)
     );
-    let error = ToolError::new(ToolErrorKind::Denied, "not you");
+    let error = ToolError::denied("not you");
     let call = start(&host, "b").await;
     assert_eq!(worker.next().await, "b");
     worker.say(FromWorker::Outcome {

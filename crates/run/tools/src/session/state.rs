@@ -37,6 +37,7 @@ impl ByUse {
 
     pub(super) fn remove(&mut self, key: Digest, session: &Session) {
         self.order.remove(&(session.used_at, key));
+        // This is the weight that was added: a session in an `Arc` never changes, it is replaced.
         self.bytes -= session.weight();
     }
 

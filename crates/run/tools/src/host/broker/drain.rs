@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::{Broker, Call, CallNo, Outgoing, Route, RouteNo, WorkerNo, nobody, stopping};
-use crate::{ToolError, ToolErrorKind};
+use crate::ToolError;
 
 impl Broker {
     /// A worker takes no more calls. Those that it was not sent go to others.
@@ -29,6 +29,8 @@ impl Broker {
         worker
             .outbox
             .retain(|outgoing| !matches!(outgoing, Outgoing::Invoke(_)));
+        // This must come before the calls are reassigned, or they would go back to this worker,
+        // which is the freest now.
         let routes = std::mem::take(&mut worker.routes);
         self.close(no, routes);
         for call in unsent {
@@ -75,6 +77,8 @@ impl Broker {
     /// A worker is gone. Calls that it has fail, for it may have run them; those that
     /// it was not sent go to others.
     pub(in crate::host) fn leave(&mut self, no: WorkerNo) {
+        // Draining first returns the unsent calls; whatever the worker still holds after that may
+        // have run.
         self.drain(no);
         let Some(worker) = self.workers.remove(&no) else {
             return;
@@ -87,17 +91,16 @@ impl Broker {
             else {
                 continue;
             };
-            let error = ToolError::new(
-                ToolErrorKind::Unavailable,
-                format!("The worker that ran `{method}` of {skill} is gone, and did not answer"),
-            )
+            let error = ToolError::unavailable(format!(
+                "The worker that ran `{method}` of {skill} is gone, and did not answer"
+            ))
             .suggest("The tool may have done its work: check before calling it again");
             self.end(call, Err(error));
         }
     }
 
     /// The server is about to stop: calls that no worker has yet fail, workers are
-    /// told, and streams end when their calls have, or at this time.
+    /// notified, and streams end when their calls have, or at this time.
     pub(in crate::host) fn stop(&mut self, at: Instant) {
         if self.stopping.is_some() {
             return;

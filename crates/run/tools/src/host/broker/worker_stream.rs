@@ -1,4 +1,4 @@
-//! What a worker's stream is told, and what the worker says of its calls.
+//! Messages to a worker, and its answers.
 
 use tokio::time::Instant;
 
@@ -6,7 +6,7 @@ use super::{Broker, CallNo, MAX_NOTICES, Outgoing, WorkerNo};
 use crate::host::ToWorker;
 use crate::{Invocation, Output, Progress, ToolError};
 
-/// What a worker's stream does next.
+/// The next step of a worker's stream.
 pub(in crate::host) enum Next {
     /// Sends this.
     Send(ToWorker),
@@ -14,7 +14,7 @@ pub(in crate::host) enum Next {
     Invoke(Box<Invocation>),
     /// Waits; not beyond this time.
     Wait(Option<Instant>),
-    /// Ends: the worker said that it leaves, and has answered all.
+    /// Ends: the worker drains, and has answered all.
     Done,
     /// Ends: the server is about to stop.
     Stopped,
@@ -23,12 +23,12 @@ pub(in crate::host) enum Next {
 }
 
 impl Broker {
-    /// When a worker's stream last asked what to send; none: it is gone.
+    /// Returns when a worker's stream last asked for a message; none: it is gone.
     pub(in crate::host) fn asked(&self, no: WorkerNo) -> Option<Instant> {
         Some(self.workers.get(&no)?.asked)
     }
 
-    /// What a worker's stream does next.
+    /// Returns the next step of a worker's stream.
     pub(in crate::host) fn next(&mut self, no: WorkerNo, now: Instant) -> Next {
         loop {
             let Some(worker) = self.workers.get_mut(&no) else {
@@ -85,7 +85,7 @@ impl Broker {
         (call.worker == Some(worker) && call.invocation.is_none()).then_some(no)
     }
 
-    /// A worker answers. What it does not have is dropped.
+    /// Handles a worker's answer; one for a call that it does not have is dropped.
     pub(in crate::host) fn outcome(
         &mut self,
         worker: WorkerNo,
@@ -103,7 +103,7 @@ impl Broker {
         }
     }
 
-    /// A worker tells how far it is; who does not listen fast enough misses some.
+    /// Passes a worker's progress on; a listener that is too slow misses some.
     pub(in crate::host) fn progress(&mut self, worker: WorkerNo, id: &str, progress: Progress) {
         let Some(call) = self.held(worker, id).and_then(|no| self.calls.get(&no)) else {
             let why =
@@ -116,7 +116,7 @@ impl Broker {
         }
     }
 
-    /// Tells a worker that a message of its was dropped.
+    /// Notifies a worker that a message of its was dropped.
     pub(in crate::host) fn notice(&mut self, no: WorkerNo, id: &str, message: String) {
         self.dropped += 1;
         if let Some(worker) = self.workers.get_mut(&no)
