@@ -109,7 +109,7 @@ fn run() -> Result<(), Refusal> {
         // The parent stops reading at this length, and the cases after this one would have no
         // outcome. So the child says which case was too long.
         let mut line = Line::Outcome(outcome);
-        if serde_json::to_vec(&line).map_or(true, |text| text.len() > job.limits.line_bytes()) {
+        if serde_json::to_vec(&line).map_or(true, |text| text.len() >= job.limits.line_bytes()) {
             line = Line::Outcome(Outcome::Stopped(Stopped::Output));
         }
         write(&line).map_err(|_| Refusal::Parent)?;

@@ -159,10 +159,10 @@ mod system {
         libc::SYS_exit_group,
         libc::SYS_getrandom,
         libc::SYS_sched_yield,
-        // `abort` needs these three to raise its signal, by which a failed allocation is reported.
+        // `abort` needs these two and `tgkill` to raise its signal, by which a failed allocation
+        // is reported.
         libc::SYS_getpid,
         libc::SYS_gettid,
-        libc::SYS_tgkill,
         libc::SYS_restart_syscall,
     ];
 
@@ -235,6 +235,15 @@ mod system {
             )?;
             rules.insert(*call, vec![SeccompRule::new(vec![condition])?]);
         }
+        // Landlock keeps signals inside only on kernels that know its sixth version. On an older
+        // one, native code that took over the child could end the server by this call.
+        let own = SeccompCondition::new(
+            0,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::Eq,
+            std::process::id().into(),
+        )?;
+        rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![own])?]);
         SeccompFilter::new(
             rules,
             // With an error code, an attacker could probe for calls that are let through. This way

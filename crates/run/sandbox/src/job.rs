@@ -97,7 +97,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Bytes of the line of an outcome: more than the longest JSON of `output_bytes`.
+    /// Bytes of the line of an outcome, with its line feed: more than the longest JSON of `output_bytes`.
     pub(crate) fn line_bytes(&self) -> usize {
         // 16 is well above the worst ratios of JSON to counted bytes: some 36 for a number, which
         // counts 4, and 6 for a control character (`\u0000`), which counts 1.

@@ -97,12 +97,13 @@ impl Server for MySqlServer {
     }
 
     fn begin(connection: &ServerConnection, order: Order, bounds: Bounds) -> String {
+        // 0 would mean no limit.
+        let time = bounds.time.max(Duration::from_millis(1));
         // The limit of MySQL itself holds for queries alone.
         let limit = if connection.mariadb {
-            format!("max_statement_time = {:.3}", bounds.time.as_secs_f64())
+            format!("max_statement_time = {:.3}", time.as_secs_f64())
         } else {
-            // 0 would mean no limit.
-            format!("max_execution_time = {}", bounds.time.as_millis().max(1))
+            format!("max_execution_time = {}", time.as_millis())
         };
         let (access, max) = match order {
             Order::Write => ("READ WRITE", "DEFAULT".to_owned()),

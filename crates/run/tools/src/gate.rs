@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::recorded::Recorded;
 use super::session::{Loaded, Session};
-use super::{Error, Invocation, Output, Progress, Tools, arguments, level, shown};
+use super::{Error, Invocation, Output, Progress, Tools, arguments, idempotency_key, level, shown};
 use composition::{Call, Composed, Decision, Member, SetQuery, ToolRule};
 use model::{
     Failure, Principal, Reference, SkillId, ToolConfig, Version, VersionNumber, VersionSelector,
@@ -130,8 +130,12 @@ impl Tools {
         let (loaded, tool) = self.find(&state, &call)?;
         record.found(&loaded);
         let (head, version) = self.usable(&loaded)?;
-        self.not_forbidden(&state, &call).await?;
-        let arguments = self.arguments(&version, &tool, call.arguments)?;
+        // A denial is about the arguments that the handler gets, with defaults filled in. Where
+        // they are invalid, those of the caller are checked: a denial comes first.
+        let arguments = self.arguments(&version, &tool, call.arguments.clone());
+        let checked = arguments.as_ref().unwrap_or(&call.arguments);
+        self.not_forbidden(&state, &call.tool, checked).await?;
+        let arguments = arguments?;
         let _permit = inner.quota.acquire(&call.session)?;
         let declared = Declared {
             head: &head,
@@ -370,8 +374,13 @@ impl Tools {
         state.skills.iter().filter_map(member).collect()
     }
 
-    async fn not_forbidden(&self, state: &Session, call: &ToolCall) -> Result<(), Error> {
-        let verdict = self.judge(state, &call.tool, &call.arguments).await?;
+    async fn not_forbidden(
+        &self,
+        state: &Session,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<(), Error> {
+        let verdict = self.judge(state, tool, arguments).await?;
         match verdict.rule {
             // Undecided is not permitted: the pattern that forbids may mean this call.
             ToolRule::Forbidden | ToolRule::Undecided => Err(Error::Forbidden {
@@ -463,15 +472,6 @@ impl Tools {
             signature: level::signature(tool),
             problems,
         })
-    }
-}
-
-/// The key by which a handler knows a call again, which nobody but its caller can repeat.
-fn idempotency_key(id: &str, given: &str, caller: &Principal) -> String {
-    match caller.namespace() {
-        _ if given.is_empty() => id.to_owned(),
-        Some(namespace) => format!("{namespace}/{given}"),
-        None => given.to_owned(),
     }
 }
 

@@ -54,7 +54,7 @@ pub use view::{FileView, View, Viewed};
 use composition::Composition;
 use handler::{Handler, Invocation, LOAD_CORE, Output, Progress, ToolError, Work};
 use lookup::Lookup;
-use model::{Clock, Digest, SkillId};
+use model::{Clock, Digest, Principal, SkillId};
 use registry::{Head, Registry};
 use store::{CommitError, Store, StoreError};
 
@@ -240,4 +240,13 @@ impl Inner {
 /// Shortens a caller's text for messages and records.
 fn shown(text: &str) -> String {
     model::shown(text, 64)
+}
+
+/// The key by which a handler knows a call again, which nobody but its caller can repeat.
+fn idempotency_key(id: &str, given: &str, caller: &Principal) -> String {
+    match caller.namespace() {
+        _ if given.is_empty() => id.to_owned(),
+        Some(namespace) => format!("{namespace}/{given}"),
+        None => given.to_owned(),
+    }
 }
