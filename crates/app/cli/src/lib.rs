@@ -5,10 +5,10 @@
 //! * A command speaks the contract, to a running server or, in process, to the
 //!   services over a data directory: the same calls, the same refusals. What stays
 //!   (`mcp`, `watch`, `dev --publish`) starts a server instead, in the background.
-//! * What a command found goes to stdout, in the format that was asked for: else as a
+//! * The result of a command goes to stdout, in the format that was asked for: by default as a
 //!   table to a terminal and as plain text into a pipe. Everything else goes to stderr.
-//! * A command says all that it has to say, as JSON, as a list and in sentences, and
-//!   `Output` writes what the format is for.
+//! * A command gives its result as JSON, as a list and in sentences, and `Output` writes the
+//!   one that the format asks for.
 //! * Exit codes: 0 all is well, 1 something was refused or failed, 2 the command
 //!   line is wrong.
 //!
@@ -76,13 +76,13 @@ use ::folders as folder;
 pub use args::Cli;
 use args::Command;
 use clap::error::ErrorKind;
-use output::{Done, Exit, Failed, HINT, Output};
+use output::{Done, Exit, Failed, Output};
 
 use model::Code;
 use server::{Config, ConfigError, LogFormat, Telemetry};
 
-/// Threads for work that blocks: as many as the executor has permits, so that nothing
-/// waits behind its back.
+/// Threads for work that blocks: as many as the executor has permits. With fewer, work that has a
+/// permit would wait for a thread, where the executor neither sees nor ends it.
 fn blocking_threads() -> usize {
     let processors = std::thread::available_parallelism();
     executor::threads(processors.map_or(1, std::num::NonZero::get))
@@ -92,7 +92,7 @@ fn blocking_threads() -> usize {
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     if matches!(cli.command, Command::Background) {
-        // Nobody reads its stderr.
+        // It has no stderr: the log is all that is left of a panic.
         std::panic::set_hook(Box::new(|info| {
             tracing::error!("a thread panicked: {info}");
         }));
@@ -105,10 +105,8 @@ pub fn run(cli: Cli) -> ExitCode {
     };
     let output = Output::new(cli.global.format());
     if let Some(name) = name {
-        // Not where programs read: what failed is JSON on stderr, too.
-        output.note(&format!(
-            "{HINT}hint:{HINT:#} this command is called `repertoire {name}` now"
-        ));
+        // Not with JSON: stderr has a failure as JSON then, and nothing else.
+        output.hint(&format!("this command is called `repertoire {name}` now"));
     }
     if output.is_rows() && !cli.command.prints_rows() {
         let error = "this command prints no rows: the formats `tsv` and `ids` are not for it";
@@ -124,7 +122,7 @@ pub fn run(cli: Cli) -> ExitCode {
     };
     let is_check = matches!(cli.command, Command::Check(_));
     let result = runtime.block_on(command(cli, &output));
-    // A thread that still waits for a disk or a terminal does not hold us up.
+    // Bounded, since a thread may still wait for a disk, or for a line from a terminal.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     match result {
         Ok(code) => code,
@@ -146,11 +144,11 @@ fn code(done: Done) -> Exit {
 
 async fn command(cli: Cli, output: &Output) -> Exit {
     let Cli { global, command } = cli;
-    // These need nothing that could be wrong.
+    // These need no config file, which could be wrong.
     let command = match command {
         Command::Completions(options) => return code(manual::completions(&options, output)),
         Command::Man(options) => return code(manual::man(&options, output)),
-        // It says itself what is wrong.
+        // It reads the config file itself, and reports all of its mistakes.
         Command::Config(options) => {
             return tokio::task::block_in_place(|| config::config(&global, options, output));
         }
@@ -162,7 +160,7 @@ async fn command(cli: Cli, output: &Output) -> Exit {
         None => Config::default(),
     };
     if !matches!(command, Command::Serve(_) | Command::Background) {
-        // Where the services run in process, a fault has a log to go to.
+        // For faults of services in process. `serve` and `background` set up logs of their own.
         Telemetry::start("error", LogFormat::Text, None).map_err(Failed::fault)?;
     }
     let local = || connect::local_settings(&global, &config);
@@ -197,6 +195,7 @@ async fn command(cli: Cli, output: &Output) -> Exit {
                 }
                 _ => connect::connect(&global, &config).await?,
             };
+            // Boxed: one future for all commands is as large as the largest of them.
             let result = Box::pin(with_client(&client, command, output)).await;
             client.close().await;
             result

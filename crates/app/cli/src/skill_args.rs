@@ -1,4 +1,4 @@
-//! What several commands on skills understand. The comments are their help.
+//! Arguments of several commands on skills. The comments are their help.
 
 use clap::{Args, ValueEnum};
 
@@ -39,7 +39,7 @@ pub(super) struct Home {
 }
 
 impl Home {
-    /// Source and author; none: those that the path of a folder tells.
+    /// Source and author; none: they follow from the path of a folder.
     pub(super) fn named(self) -> Option<(String, String)> {
         let location = self
             .location
