@@ -255,7 +255,7 @@ pub(super) async fn lock(client: &Client, options: Lock, output: &Output) -> Don
     Ok(())
 }
 
-pub(super) fn warn(warnings: &[String], output: &Output) {
+fn warn(warnings: &[String], output: &Output) {
     for warning in warnings {
         output.note(&format!("{WARN}warning:{WARN:#} {warning}"));
     }

@@ -119,23 +119,20 @@ async fn directory(data: &Path) -> Finding {
                 finding(CheckStatus::Ok, found)
             }
             Err(error) => {
-                let said = error.message();
-                finding(
-                    CheckStatus::Warning,
-                    format!("a server has {at} open: {said}"),
-                )
+                let found = format!("a server has {at} open: {}", error.message());
+                finding(CheckStatus::Warning, found)
             }
         };
     }
     match store::holder(data).map(status::by) {
         Ok(None) => finding(CheckStatus::Ok, format!("nobody has {at} open")),
-        Ok(Some(by)) => finding(
-            CheckStatus::Warning,
-            format!("{by} has {at} open, and serves nobody"),
-        ),
-        Err(error) => finding(
-            CheckStatus::Warning,
-            format!("{at} cannot be looked at: {error}"),
-        ),
+        Ok(Some(by)) => {
+            let found = format!("{by} has {at} open, and serves nobody");
+            finding(CheckStatus::Warning, found)
+        }
+        Err(error) => {
+            let found = format!("{at} cannot be looked at: {error}");
+            finding(CheckStatus::Warning, found)
+        }
     }
 }

@@ -253,7 +253,7 @@ async fn install(client: &Client, options: Install, output: &Output) -> Exit {
     };
     let (changes, targets) = with(client, options.place, call).await?;
     let exit = show(&provision::of_changes(&changes, &targets), output)?;
-    // Less than the lock of `npx skills` says is no success.
+    // An install of less than the lock of `npx skills` lists is no success.
     Ok(if changes.missing.is_empty() {
         exit
     } else {

@@ -74,7 +74,7 @@ use std::process::ExitCode;
 
 use ::folders as folder;
 pub use args::Cli;
-use args::Command;
+use args::{Command, Global};
 use clap::error::ErrorKind;
 use output::{Done, Exit, Failed, Output};
 
@@ -91,24 +91,21 @@ fn blocking_threads() -> usize {
 /// Runs a command line.
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
-    if matches!(cli.command, Command::Background) {
+    let Cli { global, command } = cli;
+    if matches!(command, Command::Background) {
         // It has no stderr: the log is all that is left of a panic.
         std::panic::set_hook(Box::new(|info| {
             tracing::error!("a thread panicked: {info}");
         }));
     }
     model::quiet_panics();
-    let (command_now, name) = renamed::now(cli.command);
-    let cli = Cli {
-        command: command_now,
-        ..cli
-    };
-    let output = Output::new(cli.global.format());
+    let (command, name) = renamed::now(command);
+    let output = Output::new(global.format());
     if let Some(name) = name {
         // Not with JSON: stderr has a failure as JSON then, and nothing else.
         output.hint(&format!("this command is called `repertoire {name}` now"));
     }
-    if output.is_rows() && !cli.command.prints_rows() {
+    if output.is_rows() && !command.prints_rows() {
         let error = "this command prints no rows: the formats `tsv` and `ids` are not for it";
         command_line::wrong(ErrorKind::InvalidValue, error);
     }
@@ -120,21 +117,18 @@ pub fn run(cli: Cli) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return output.failed(&Failed::fault(error)),
     };
-    let is_check = matches!(cli.command, Command::Check(_));
-    let result = runtime.block_on(command(cli, &output));
+    let is_check = matches!(command, Command::Check(_));
+    let result = runtime.block_on(execute(global, command, &output));
     // Bounded, since a thread may still wait for a disk, or for a line from a terminal.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
-    match result {
-        Ok(code) => code,
-        Err(failed) => {
-            let code = output.failed(&failed);
-            if is_check {
-                compose::unanswered(&failed)
-            } else {
-                code
-            }
+    result.unwrap_or_else(|failed| {
+        let code = output.failed(&failed);
+        if is_check {
+            compose::unanswered(&failed)
+        } else {
+            code
         }
-    }
+    })
 }
 
 /// A command without exit codes of its own.
@@ -142,8 +136,7 @@ fn code(done: Done) -> Exit {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-async fn command(cli: Cli, output: &Output) -> Exit {
-    let Cli { global, command } = cli;
+async fn execute(global: Global, command: Command, output: &Output) -> Exit {
     // These need no config file, which could be wrong.
     let command = match command {
         Command::Completions(options) => return code(manual::completions(&options, output)),

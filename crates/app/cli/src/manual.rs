@@ -64,18 +64,13 @@ pub(super) struct Manual {
 /// The command line without hidden commands.
 fn shown() -> Command {
     let all = command_line().disable_help_subcommand(true);
-    let mut command = Command::new("repertoire")
+    Command::new("repertoire")
         .version(env!("CARGO_PKG_VERSION"))
         .disable_help_subcommand(true)
+        .about(Resettable::from(all.get_about().cloned()))
+        .after_help(Resettable::from(all.get_after_help().cloned()))
         .args(all.get_arguments().cloned())
-        .subcommands(all.get_subcommands().filter(|c| !c.is_hide_set()).cloned());
-    if let Some(about) = all.get_about() {
-        command = command.about(about.clone());
-    }
-    if let Some(help) = all.get_after_help() {
-        command = command.after_help(help.clone());
-    }
-    command
+        .subcommands(all.get_subcommands().filter(|c| !c.is_hide_set()).cloned())
 }
 
 pub(super) fn completions(options: &Completions, output: &Output) -> Done {

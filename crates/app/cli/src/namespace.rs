@@ -1,4 +1,4 @@
-//! Commands on namespaces: whose they are, and who sees the skills in them.
+//! Commands on namespaces: their owners, and who sees the skills in them.
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -6,7 +6,7 @@ use super::connect::{Client, pages};
 use super::output::{Done, FAINT, GOOD, List, Output, counted, time};
 use contract::v1;
 
-/// Namespaces that are asked for at once.
+/// Namespaces of one request.
 const NAMESPACES_PER_PAGE: i32 = 1000;
 
 const NAMESPACE_EXAMPLES: &str = "\

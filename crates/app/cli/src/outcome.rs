@@ -329,31 +329,24 @@ pub(super) fn summarize_checked(all: &[Checked], list: &str, output: &Output) ->
 /// Reports the outcome of each skill in a dry run.
 fn report_dry_run(all: &Summary<'_>, output: &Output) -> Done {
     for (path, published) in &all.published {
-        let version = version(published);
-        output.line(&format!(
-            "{GOOD}{}{GOOD:#} {} version {} ({}) {FAINT}{}{FAINT:#}",
-            word(published),
-            published.skill_id,
-            version.version_number,
-            version.semantic_version,
-            path.display()
-        ))?;
+        let (line, path) = (published_line(published), path.display());
+        output.line(&format!("{line} {FAINT}{path}{FAINT:#}"))?;
     }
     output.line("this is what an import would come to now; nothing is stored")
+}
+
+fn published_line(published: &v1::PublishSkillResponse) -> String {
+    let (word, id, version) = (word(published), &published.skill_id, version(published));
+    let (number, semantic) = (version.version_number, version.semantic_version);
+    format!("{GOOD}{word}{GOOD:#} {id} version {number} ({semantic})")
 }
 
 /// Reports one skill that was published.
 pub(super) fn report_published(published: &v1::PublishSkillResponse, output: &Output) -> Done {
     output.rows(&PUBLISHED, [published])?;
     let version = version(published);
-    output.line(&format!(
-        "{GOOD}{}{GOOD:#} {} version {} ({}){}",
-        word(published),
-        published.skill_id,
-        version.version_number,
-        version.semantic_version,
-        if version.active { ", active" } else { "" },
-    ))?;
+    let active = if version.active { ", active" } else { "" };
+    output.line(&format!("{}{active}", published_line(published)))?;
     if version.held {
         let reason = version.hold_reason;
         output.line(&format!("{WARN}held{WARN:#} for review: {reason}"))?;

@@ -1,4 +1,4 @@
-//! The server that `--server` names: with TLS where its address says `https`, never without,
+//! The server that `--server` names: with TLS where its address is `https`, without exception,
 //! and with the caller's headers.
 //!
 //! A token goes over TLS, or to this machine alone: on the way it could be read otherwise.
@@ -25,8 +25,8 @@ const TOKEN: &str = "REPERTOIRE_TOKEN";
 /// The suggestion where a server ends the handshake, or the first call after it.
 const SHOW_ONE: &str =
     "Where the server asks for certificates, show one: --cert FILE --key FILE, in PEM";
-/// What to do by a part of the message of rustls, whose errors tonic passes on as text. The first
-/// that is found.
+/// Suggestions by a part of the message of rustls, whose errors tonic passes on as text. The
+/// first that matches.
 const HINTS: [(&str, &str); 4] = [
     // A certificate that signs itself, as `openssl req -x509` makes it.
     (

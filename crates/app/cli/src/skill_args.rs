@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-/// A place of this machine's skills.
+/// A location of this machine's skills.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum LocationName {
     /// Skills of the project at hand; they win short names.

@@ -41,7 +41,7 @@ pub(super) struct Booked;
 /// The body of an answer.
 pub(super) struct AnswerBody {
     inner: Body,
-    /// What is left of a frame that was longer than a piece.
+    /// The rest of a frame that was longer than a piece.
     rest: Bytes,
     /// The first frame, where it has no bytes: trailers.
     next: Option<Frame<Bytes>>,
@@ -357,7 +357,7 @@ impl HttpBody for AnswerBody {
             }
         }
         if self.is_outermost {
-            // So that the connection tells a client that stalls from one that has nothing to read.
+            // By this the connection knows a client that stalls from one that has nothing to read.
             note_polled(if polled.is_ready() {
                 Polled::Gave
             } else {

@@ -116,7 +116,8 @@ impl Background {
     }
 }
 
-fn ended(ended: Result<(), tokio::task::JoinError>) {
+/// Logs a server that panicked while it stopped.
+pub(super) fn ended(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
         tracing::error!(%error, "the server did not stop as it should");
     }

@@ -12,10 +12,10 @@
 //!   for calls in work need them.
 //! * **Span** per call, child of the caller's W3C `traceparent`.
 //! * **Counted** by rpc and status, whatever face the call came through.
-//! * **Access**: the listener says who calls. A call whose action the caller may not
+//! * **Access**: the listener has recognized the caller. A call whose action the caller may not
 //!   do is refused before its message is read. A stream ends with the token that opened it.
 //! * **Recorded** in the audit trail: calls that change something, and refusals for want of a
-//!   right. Which ones, the contract says; no handler records anything.
+//!   right. The contract lists them; no handler records anything.
 //! * A panic is a fault of ours, never of the connection.
 
 use std::collections::HashMap;
@@ -410,7 +410,7 @@ where
         patience: Patience,
     ) -> Result<ReadyCall, Failure> {
         let begun = Instant::now();
-        // A caller that gives no time would be told so anyway, after its message was read.
+        // A call without any time would be late anyway, after its message was read.
         if asked == Some(Duration::ZERO) {
             return Err(late());
         }

@@ -38,13 +38,13 @@ pub struct Config {
     pub listen: Option<SocketAddr>,
     /// The data directory.
     pub data: Option<PathBuf>,
-    /// What is logged, such as `info` or `repertoire=debug`.
+    /// The log filter, such as `info` or `repertoire=debug`.
     pub log: Option<String>,
     /// Form of the log.
     pub log_format: Option<LogFormat>,
     /// OTLP endpoint of a collector, such as `http://localhost:4317`.
     pub otlp_endpoint: Option<String>,
-    /// What goes there.
+    /// The signals that go there.
     pub otlp_signals: Option<Vec<Signal>>,
     /// How often metrics do.
     pub otlp_interval_seconds: Option<u64>,
@@ -64,7 +64,7 @@ pub struct Config {
     pub limits: Limits,
     /// Bounds of the store.
     pub store: StoreConfig,
-    /// What browsers may do.
+    /// The rules for browsers.
     pub web: WebConfig,
     /// The tools that skills unlock.
     pub tools: ToolsConfig,
@@ -74,11 +74,11 @@ pub struct Config {
     pub analysis: AnalysisConfig,
     /// How people learn.
     pub learning: LearningConfig,
-    /// What is trusted.
+    /// Trust tiers, holds and the blocklist.
     pub trust: TrustConfig,
-    /// What is installed on this machine, and where.
+    /// Which skills are installed on this machine, and where.
     pub install: InstallConfig,
-    /// Where skills come from that are kept in step, by id.
+    /// The sources of skills, by id.
     pub sources: BTreeMap<String, SourceConfig>,
     /// How these are synced.
     pub sync: SyncConfig,
@@ -163,7 +163,7 @@ fn bounds(key: &str) -> RangeInclusive<u64> {
     match key {
         "limits.share_percent" => 1..=100,
         "limits.wait_seconds" | "limits.linger_seconds" => 0..=MAX,
-        // A pruned trail still has its last record, and one more that says others were pruned.
+        // A pruned trail still has its last record, and one about the pruning.
         "audit.max_records" => 2..=MAX,
         "access_log_sample"
         | "otlp_interval_seconds"
@@ -277,8 +277,8 @@ pub struct Settings {
     pub access_log: AccessConfig,
     /// How to open the store.
     pub store: store::Options,
-    /// Everything else, as the config file has it. What it says of the fields above is not
-    /// what holds: the environment and the flags go before it.
+    /// All other settings, as in the config file. The fields above go before those in it, as the
+    /// environment and the flags do.
     pub config: Config,
 }
 

@@ -1,4 +1,4 @@
-//! What a build may leave out: the features of the package, and the settings that ask for one.
+//! Features: the parts that a build may leave out, and the settings that need one.
 //!
 //! A build has the same contract, settings and commands whatever it leaves out, and opens the
 //! same data directories. What needs a missing feature reports it: a setting at the start, a
@@ -104,43 +104,26 @@ pub fn version() -> &'static str {
 /// Returns the settings that need a feature which this program leaves out: the key of each,
 /// and the error.
 pub(super) fn refused(settings: &Settings, otlp: Option<&Otlp>) -> Vec<(String, String)> {
+    let config = &settings.config;
     // A setting with its default asks for nothing, so files of a full build work without it.
+    let sql = config.tools.sql != SqlConfig::default();
+    let jira = config.tools.jira != JiraConfig::default();
+    let learning = config.learning != LearningConfig::default();
+    let embedder = config.search.embedder.is_some();
+    let issuers = !config.access.issuers.is_empty();
+    let networks = !config.sync.allow_networks.is_empty();
     let own = [
-        (
-            "tools.sql",
-            Feature::Databases,
-            settings.config.tools.sql != SqlConfig::default(),
-        ),
-        (
-            "tools.jira",
-            Feature::Jira,
-            settings.config.tools.jira != JiraConfig::default(),
-        ),
-        (
-            "search.embedder",
-            Feature::Transformer,
-            settings.config.search.embedder.is_some(),
-        ),
-        (
-            "access.issuers",
-            Feature::Oidc,
-            !settings.config.access.issuers.is_empty(),
-        ),
+        ("tools.sql", Feature::Databases, sql),
+        ("tools.jira", Feature::Jira, jira),
+        ("search.embedder", Feature::Transformer, embedder),
+        ("access.issuers", Feature::Oidc, issuers),
         ("otlp_endpoint", Feature::Otlp, otlp.is_some()),
-        (
-            "learning",
-            Feature::Learning,
-            settings.config.learning != LearningConfig::default(),
-        ),
-        (
-            NETWORKS,
-            Feature::RemoteSources,
-            !settings.config.sync.allow_networks.is_empty(),
-        ),
+        ("learning", Feature::Learning, learning),
+        (NETWORKS, Feature::RemoteSources, networks),
     ];
     let asked = own.into_iter().filter(|(.., is_asked)| *is_asked);
     let asked = asked.map(|(key, feature, _)| (key.to_owned(), feature));
-    let sources = settings.config.sources.iter();
+    let sources = config.sources.iter();
     let sources = sources.filter(|(_, source)| source.is_remote());
     let sources = sources.map(|(id, _)| (format!("sources.{id}.kind"), Feature::RemoteSources));
     let missing = asked

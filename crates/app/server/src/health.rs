@@ -64,7 +64,7 @@ async fn follow(
             writable.send_replace(takes_writes);
             set(&reporter, &WRITING, takes_writes).await;
             if mode.changed().await.is_err() {
-                // The store is gone, and its last mode stands: only `stop` ends this.
+                // The store is gone, and its last mode remains: only `stop` ends this.
                 return std::future::pending().await;
             }
         }

@@ -270,9 +270,7 @@ impl Server {
     /// Stops: see the module. Returns when all is closed.
     pub async fn stop(self) {
         self.stop.cancel();
-        if let Err(error) = self.running.await {
-            tracing::error!(%error, "the server did not stop as it should");
-        }
+        background::ended(self.running.await);
     }
 }
 

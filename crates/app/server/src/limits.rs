@@ -21,12 +21,12 @@ pub(super) struct Times {
     pub(super) wait: Duration,
 }
 
-/// Limits of the server. Of each that says so, one caller has a share at most.
+/// Limits of the server. Of those marked as shared, one caller has a share at most.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// What one caller may have of connections, calls, streams, sessions, and the bytes
-    /// of requests and answers, in percent. A caller is who signs in, or else an address.
+    /// The share that one caller may have of connections, calls, streams, sessions, and the
+    /// bytes of requests and answers, in percent. A caller is who signs in, or else an address.
     pub share_percent: u8,
     /// Unary calls in work at once; more wait, then are refused. Shared.
     pub calls: usize,

@@ -178,12 +178,7 @@ impl LocalSocket {
                 permit = Arc::clone(&permits).acquire_owned() => permit.ok(),
                 () = stop.cancelled() => break,
             };
-            let unused = async {
-                match unused_until {
-                    Some(until) => tokio::time::sleep_until(until).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let unused = tokio::time::sleep_until(unused_until.unwrap_or_else(Instant::now));
             // In this order, so that a connection that is there keeps the server from leaving.
             tokio::select! {
                 biased;
@@ -201,7 +196,7 @@ impl LocalSocket {
                         tokio::time::sleep(Duration::from_millis(50)).await;
                     }
                 },
-                () = unused => {
+                () = unused, if unused_until.is_some() => {
                     drop(permit);
                     match self.leave() {
                         Ok(None) => return,

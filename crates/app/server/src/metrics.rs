@@ -138,7 +138,7 @@ impl CountedCall {
         }
     }
 
-    /// Notes the status it ends with, where headers or trailers say one.
+    /// Notes the status it ends with, where headers or trailers have one.
     pub(super) fn note(&mut self, headers: &HeaderMap) -> Option<i64> {
         let code = headers.get("grpc-status")?.to_str().ok()?;
         let code: i64 = code.parse().ok()?;
@@ -198,7 +198,7 @@ pub(super) fn page<S: Clone + Send + Sync + 'static>(
     .fallback(no_such_method)
 }
 
-/// What peers hold of each resource.
+/// The amount of each resource that peers hold.
 fn held(admission: &Admission) -> [(&'static str, &'static str, u64); 9] {
     let taken = |resource| u64::try_from(admission.taken(resource)).unwrap_or(u64::MAX);
     [

@@ -31,7 +31,7 @@ pub struct ConfigFile {
 /// The differences in a config file that was read again.
 #[derive(Debug, PartialEq)]
 pub struct Reread {
-    /// What it sets now.
+    /// Its settings now.
     pub config: Config,
     /// Keys that differ, and are taken.
     pub taken: Vec<String>,

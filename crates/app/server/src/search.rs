@@ -29,7 +29,7 @@ pub enum Meaning {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SearchConfig {
-    /// What it takes for the meaning of texts.
+    /// The source of the vectors that it compares.
     pub meaning: Meaning,
     /// Folder of a sentence transformer that adds its opinion; none: it is not asked.
     pub embedder: Option<PathBuf>,

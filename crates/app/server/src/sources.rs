@@ -1,4 +1,4 @@
-//! Settings of the sources that skills are kept in step with.
+//! Settings of the sources that skills are synced from.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,9 +22,9 @@ pub(super) const NETWORKS: &str = "sync.allow_networks";
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceConfig {
-    /// What sort of place it is.
+    /// The kind of source.
     kind: SourceKind,
-    /// What people call it.
+    /// Its name for people.
     #[serde(default)]
     name: String,
     /// Its address, or the path of its folder.
@@ -36,7 +36,7 @@ pub struct SourceConfig {
     /// Only what is below this path of it.
     #[serde(default)]
     path: String,
-    /// What of it.
+    /// Which parts of it.
     #[serde(default)]
     select: Vec<String>,
     /// How the ids of its skills begin.
@@ -71,7 +71,7 @@ pub enum SourceTrust {
     Verified,
     /// A known community source.
     Community,
-    /// As `trust` of the settings says, else not.
+    /// As in `trust` of the settings, else not.
     #[default]
     Unverified,
 }

@@ -28,7 +28,7 @@ pub enum StartError {
     /// The data directory cannot be opened.
     #[error(transparent)]
     Open(#[from] store::OpenError),
-    /// What is stored cannot be read.
+    /// The stored records cannot be read.
     #[error(transparent)]
     Registry(#[from] registry::Error),
     /// The address is taken, or not ours.
@@ -56,10 +56,10 @@ pub enum StartError {
     /// The contract cannot be read.
     #[error(transparent)]
     Contract(#[from] gateway::Error),
-    /// A setting of the config file cannot be used; it says where it is.
+    /// A setting of the config file cannot be used; with its line.
     #[error("{0}")]
     Setting(String),
-    /// A setting asks for what this build leaves out; it says where it is.
+    /// A setting needs a feature that this build leaves out; with its line.
     #[error("{0}")]
     NotBuilt(String),
     /// A setting of TLS cannot be used.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use registry::HoldPolicy;
 use serde::Deserialize;
 
-/// What is trusted.
+/// Settings of trust.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrustConfig {

@@ -92,7 +92,7 @@ static ONLY_READ: LazyLock<HashSet<String>> = LazyLock::new(|| {
         .collect()
 });
 
-/// What a window sends about itself.
+/// The headers of a window.
 #[derive(Debug, Default)]
 pub(super) struct Caller {
     pub(super) folder: Option<CallerFolder>,
@@ -147,7 +147,7 @@ fn other_contract() -> Failure {
 pub struct NotStarted {
     /// Stable code.
     pub code: String,
-    /// What is wrong.
+    /// The error.
     pub message: String,
     /// Suggestions for what to do next.
     pub next: Vec<String>,
@@ -228,7 +228,7 @@ impl Window {
     /// Connects, and starts a server where there is none.
     ///
     /// # Errors
-    /// It does not start; it says why.
+    /// It does not start, for the reason that it reported.
     pub async fn connect(&self) -> Result<Transport, NotStarted> {
         let window = self.clone();
         let connector = tower::service_fn(move |_: Uri| {

@@ -19,7 +19,7 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerConfig {
-    /// What the log calls it.
+    /// Its name in the log.
     pub name: String,
     /// The token that it sends when it dials in.
     pub token: SecretRef,
