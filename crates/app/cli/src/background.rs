@@ -83,7 +83,8 @@ async fn start(
 ) -> Result<Option<Background>, StartError> {
     let until = Instant::now() + OPEN_TIMEOUT;
     loop {
-        // A start makes a key, handlers and pools before it tries the lock: too dear every 10 ms.
+        // A start makes a key, handlers and pools before it tries the lock: too much work for
+        // every 10 ms.
         let is_held = matches!(holder(&settings.data), Ok(Holder::Process(_)));
         let is_late = Instant::now() >= until;
         if !is_held || is_late {

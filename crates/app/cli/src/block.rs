@@ -128,7 +128,7 @@ async fn copies(client: &Client, id: &str, output: &Output) -> Done {
         min_similarity: Some(COPY_MIN_SIMILARITY),
         limit: None,
     };
-    // The skill is blocked already. The list is an extra, whose index may still be in the making.
+    // The skill is blocked already: without an index of copies this is still no failure.
     let Ok(found) = client.lookup().list_similar_skills(request).await else {
         return Ok(());
     };

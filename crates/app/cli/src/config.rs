@@ -133,9 +133,9 @@ fn flags(global: &Global, serve: &Serve) -> Vec<Flag> {
 
 /// Returns the flag or the variable of the environment that a setting is from.
 fn origin(key: &str) -> String {
-    // A flag is called as the last part of its key.
+    // clap's id of a flag is the last part of its key.
     let id = key.rsplit('.').next().unwrap_or(key);
-    // Once more, as `Cli` has the values alone: clap knows whether one is of the environment.
+    // Parsed once more: `Cli` has only values, and clap knows which are from the environment.
     let command = as_read();
     let matches = command.clone().get_matches();
     let inner = matches

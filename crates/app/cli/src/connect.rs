@@ -319,7 +319,7 @@ pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, 
             return Ok(transport(channel, HeaderMap::new(), None).into());
         }
         match in_process(settings.clone()).await {
-            // Waiting for the lock is part of it: the loop needs no pause.
+            // Opening waits a second for the lock, so the loop needs no pause.
             Err(StartError::Open(OpenError::InUse { .. })) if Instant::now() < until => {}
             opened => return opened.map_err(|error| start_failed(&error)),
         }

@@ -279,8 +279,8 @@ pub(super) async fn publish(client: &Client, options: Publish, output: &Output) 
     let (dry_run, mut ids) = (options.dry_run, Ids::new(options.home.named()));
     let path = folder.clone();
     let read = tokio::task::spawn_blocking(move || {
-        // A short name is that of a stored skill. The server resolves it; here only its slug
-        // counts, by which the folder is checked.
+        // A short name is the slug of a stored skill. The folder is checked under some id with
+        // that slug; the name itself is sent, and the server resolves it.
         let known = id.as_ref().and_then(|id| {
             let short = || SkillId::new(SkillId::LOCAL, "global", id).ok();
             id.parse().ok().or_else(short)

@@ -99,7 +99,7 @@ pub(super) fn man(options: &Manual, output: &Output) -> Done {
 /// docs/cli.md: the help of every command, in its groups. The common options come first, and
 /// once.
 fn reference() -> String {
-    // The values are those of the environment of whoever renders the page.
+    // Else the page would have values from the environment of the machine that renders it.
     let mut command = shown().mut_args(|arg| arg.hide_env_values(true));
     command.build();
     let common = command

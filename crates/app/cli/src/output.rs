@@ -172,7 +172,7 @@ impl Output {
         if self.format == Format::Table {
             print(&format!("{text}\n"))
         } else {
-            // Also to a terminal: `plain` promises no colour.
+            // Without styles to a terminal as well: that is what `plain` is for.
             let mut stdout = anstream::AutoStream::never(std::io::stdout());
             quietly(writeln!(stdout, "{text}"))
         }

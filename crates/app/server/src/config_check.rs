@@ -7,9 +7,6 @@ use super::remote_sources::Places;
 use super::sources::{self, SourceConfig};
 use super::{Otlp, SettingError, Settings, features, learning};
 
-/// Something that is wrong with a setting: its key, and what.
-type SettingProblem = (String, String);
-
 /// Everything of these settings that a start would refuse, or would go on without. Opens no
 /// data directory and no address, and calls nobody. Blocks.
 #[must_use]
@@ -106,7 +103,7 @@ fn not_a_data_directory(path: &Path) -> Option<String> {
 
 impl SourceConfig {
     /// Returns what is wrong with a source, its folder and its secrets.
-    fn mistakes(&self, id: &str) -> Vec<SettingProblem> {
+    fn mistakes(&self, id: &str) -> Vec<(String, String)> {
         let one = [(id.to_owned(), self.clone())].into();
         let source = match sources::configured(&one) {
             Err(SettingError { key, message }) => return vec![(key, message)],

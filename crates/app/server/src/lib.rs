@@ -187,8 +187,6 @@ impl Server {
             .route("/metrics", metrics::page(metrics.clone()))
             .route("/hooks/{source}", hooks)
             .merge(rest::caller_keys(domain.host().caller_keys()));
-        // What MCP asks for itself goes past the call layer: it is part of a call that has
-        // passed it, and would else be counted, and take a permit, once more.
         let face = McpServer::for_viewers(gateway, in_process::inside(inside), domain.viewer());
         let web = Arc::new(settings.config.web.clone());
         let idle = settings.config.limits.session_time();

@@ -49,9 +49,10 @@ fn is_among(key: &str, keys: &[&str]) -> bool {
 }
 
 fn read(path: &Path) -> Result<(Config, BTreeMap<String, String>), ConfigError> {
-    let (_, settings) = Config::read_listed(path)?;
+    // Read once: config and settings of two reads could be those of two files.
+    let (config, settings) = Config::read_listed(path)?;
     let of = |Setting { key, value, .. }: Setting| (key, value);
-    Ok((Config::read(path)?, settings.into_iter().map(of).collect()))
+    Ok((config, settings.into_iter().map(of).collect()))
 }
 
 impl ConfigFile {

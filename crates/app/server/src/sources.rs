@@ -111,7 +111,7 @@ fn credential_of(
     match secret {
         None => Ok(None),
         Some(SecretRef::Named(reference)) => Ok(Some(reference.clone())),
-        // A source is stored and listed as it is configured: the secret itself would be too.
+        // A source holds a reference alone, as those that callers add are stored and listed.
         Some(SecretRef::Given(_)) => Err(SettingError::new(
             format!("sources.{id}.{key}"),
             "name where the secret is: `{env: NAME}` or `{file: PATH}`",
