@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     settings.data = data.path().join("data");
     let domain = Domain::open(&settings).await?;
 
-    let transport = domain.transport(&settings.limits);
+    let transport = domain.transport(&settings.config.limits);
     let gateway = Gateway::new(contract::load()?, transport.clone());
     let make = McpServer::new(gateway, transport)
         .handlers(None)
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let stop = CancellationToken::new();
     let service = http_service(handler, sessions, stop.clone());
     let routes = axum::Router::new().route_service("/mcp", service);
-    let routes = server::guard(settings.web, routes);
+    let routes = server::guard(settings.config.web, routes);
 
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     eprintln!("listening on http://{}", listener.local_addr()?);

@@ -203,9 +203,9 @@ impl World {
         let mut settings = Settings::new(&Config::default());
         settings.data = directory.path().join("data");
         settings.store.reserve_bytes = 0;
-        settings.install.directory = Some(directory.path().join("skills"));
+        settings.config.install.directory = Some(directory.path().join("skills"));
         let domain = Domain::open(&settings).await.expect("a domain");
-        let transport = domain.transport(&settings.limits);
+        let transport = domain.transport(&settings.config.limits);
         Self {
             registry: RegistryClient::new(transport.clone()),
             transport,

@@ -286,7 +286,7 @@ async fn a_version_that_is_held_by_now_is_told_where_it_is_installed() {
         settings.data = folder.path().join(data);
         settings.store.reserve_bytes = 0;
         let domain = Domain::open(&settings).await.expect("a domain");
-        let transport: Transport = domain.transport(&settings.limits);
+        let transport: Transport = domain.transport(&settings.config.limits);
         let mut registry = v1::registry_client::RegistryClient::new(transport.clone());
         let published = registry.publish_skill(refunds("1.0.0", "")).await;
         published.expect("published");

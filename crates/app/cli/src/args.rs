@@ -84,7 +84,7 @@ pub(super) struct Global {
 }
 
 impl Global {
-    /// The form that is asked for.
+    /// The format that was asked for.
     pub(super) fn format(&self) -> Option<Format> {
         if self.json {
             Some(Format::Json)
@@ -220,7 +220,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// What it prints are rows: it can print them alone.
+    /// It prints rows, so it can print them alone.
     pub(super) fn prints_rows(&self) -> bool {
         match self {
             Self::List(_)
@@ -241,12 +241,13 @@ impl Command {
             | Self::AuditTrail(_)
             | Self::Doctor
             | Self::Config(_) => true,
-            Self::Review(review) => review.prints_rows(),
-            Self::Block(block) => block.prints_rows(),
-            Self::Source(source) => source.prints_rows(),
+            // Without an action these list.
+            Self::Review(it) => matches!(it.action, None | Some(review::Action::List)),
+            Self::Block(it) => matches!(it.action, None | Some(block::Action::List(_))),
+            Self::Source(it) => matches!(it.action, None | Some(sources::Action::List)),
+            Self::Token(it) => matches!(it.action, None | Some(token::Action::List)),
+            Self::Namespace(it) => matches!(it.action, None | Some(namespace::Action::List)),
             Self::Sync(sync) => sync.prints_rows(),
-            Self::Token(token) => token.prints_rows(),
-            Self::Namespace(namespace) => namespace.prints_rows(),
             Self::Learn(learn) => learn.prints_rows(),
             _ => false,
         }

@@ -4,7 +4,7 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::connect::{Client, pages};
+use super::connect::{Client, next, pages};
 use super::output::{BAD, Done, FAINT, GOOD, List, Output, Style, time};
 use ::audit::LEFT_OUT;
 use access::Action;
@@ -83,7 +83,7 @@ fn on_wire(time: Timestamp) -> prost_types::Timestamp {
     }
 }
 
-/// What happened, in a few words.
+/// Describes an event in a few words.
 fn what(event: &v1::AuditEvent) -> String {
     let kind = event.kind().as_str_name();
     let kind = kind.trim_start_matches("AUDIT_EVENT_KIND_").to_lowercase();
@@ -94,7 +94,7 @@ fn what(event: &v1::AuditEvent) -> String {
     }
 }
 
-/// What it was done to.
+/// The names of what it was done to.
 fn named(event: &v1::AuditEvent) -> String {
     let names = event.names.join(" ");
     match event.details.get(LEFT_OUT) {
@@ -141,10 +141,12 @@ pub(super) async fn audit(client: &Client, options: Audit, output: &Output) -> D
         request.page_token = page_token;
         let page = client.audit().list_audit_events(request.clone()).await?;
         let page = page.into_inner();
+        // A server may send more than was asked for.
         left -= page.events.len().min(left);
         for event in page.events {
             output.event(&event)?;
-            // What was written as it came is not kept.
+            // JSON is written line by line, as a trail may be larger than memory; a table has to
+            // know all its rows.
             events.extend(Some(event).filter(|_| !output.is_json()));
         }
         Ok(if left == 0 {
@@ -166,19 +168,10 @@ async fn follow(client: &Client, options: Audit, output: &Output) -> Done {
         name: options.name,
         outcome: options.outcome,
     };
-    let mut answers = client
-        .audit()
-        .watch_audit_events(request)
-        .await?
-        .into_inner();
-    loop {
-        let answer = tokio::select! {
-            answer = answers.message() => answer?,
-            _ = tokio::signal::ctrl_c() => return Ok(()),
-        };
-        let Some(event) = answer.map(|answer| answer.event.unwrap_or_default()) else {
-            return Ok(());
-        };
+    let answers = client.audit().watch_audit_events(request).await?;
+    let mut answers = answers.into_inner();
+    while let Some(answer) = next(&mut answers).await? {
+        let event = answer.event.unwrap_or_default();
         output.event(&event)?;
         let (at, what, from, style) = (time(event.at), what(&event), from(&event), style(&event));
         let (number, names) = (event.number, named(&event));
@@ -188,4 +181,5 @@ async fn follow(client: &Client, options: Audit, output: &Output) -> Done {
             event.outcome,
         ))?;
     }
+    Ok(())
 }

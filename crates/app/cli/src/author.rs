@@ -1,4 +1,4 @@
-//! What an author begins with and works by: `new` and `dev`.
+//! Commands for authors: `new` and `dev`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::connect::Client;
 use super::folder;
 use super::folder::{Claim, Draft, Ids, NewError, ReportedProblems};
 use super::import::{receive, request};
-use super::outcome::{Outcome, problems_json, report_checked};
+use super::outcome::{Checked, Outcome};
 use super::output::{Done, FAINT, Failed, GOOD, Output, note};
 use super::skill_args::Home;
 use contract::v1;
@@ -63,8 +63,8 @@ pub(super) fn new(options: &New, output: &Output) -> Done {
     let New { name, parent } = options;
     let new = folder::new_skill(parent, name).map_err(|error| match error {
         NewError::Name(problems) => {
-            let said: Vec<&str> = problems.iter().map(|p| p.message.as_str()).collect();
-            let failed = Failed::new(Code::InvalidParameter, said.join("; "));
+            let messages: Vec<&str> = problems.iter().map(|p| p.message.as_str()).collect();
+            let failed = Failed::new(Code::InvalidParameter, messages.join("; "));
             match model::slugify(name).map(|slug| slug.replace('_', "-")) {
                 Some(slug) if model::is_standard_name(&slug) => {
                     failed.hint(format!("`repertoire new {slug}`"))
@@ -89,7 +89,7 @@ pub(super) fn new(options: &New, output: &Output) -> Done {
     ))
 }
 
-/// Looks at a folder whenever it is saved; with a client, publishes what is new in it.
+/// Checks a folder on each save; with a client, publishes what is new in it.
 pub(super) async fn dev(client: Option<&Client>, options: Dev, output: &Output) -> Done {
     let Dev {
         folder,
@@ -99,7 +99,7 @@ pub(super) async fn dev(client: Option<&Client>, options: Dev, output: &Output) 
         strict,
     } = options;
     let mut saves = FolderWatcher::new(&folder);
-    let mut told = ReportedProblems::default();
+    let mut reported = ReportedProblems::default();
     note(&format!(
         "{FAINT}{} is looked at whenever it is saved; Ctrl-C ends it{FAINT:#}",
         folder.display()
@@ -114,10 +114,11 @@ pub(super) async fn dev(client: Option<&Client>, options: Dev, output: &Output) 
         };
         let done = match found.map_err(Failed::file) {
             Err(failed) if is_first => return Err(failed),
-            // It may come back.
+            // An editor may replace the folder while it saves: it may come back.
             Err(failed) => Err(failed),
             Ok(mut found) => {
-                told.news(&mut found);
+                // A save leaves most skills as they were: only those that changed are reported.
+                reported.news(&mut found);
                 match client {
                     None => checked(found, output),
                     Some(client) => publish(client, found, activate, output).await,
@@ -126,9 +127,9 @@ pub(super) async fn dev(client: Option<&Client>, options: Dev, output: &Output) 
         };
         is_first = false;
         if let Err(failed) = done {
-            // With the next save it is tried again, of all that may not have arrived.
+            // What may not have arrived is tried again with the next save.
             output.failed(&failed);
-            told.forget();
+            reported.forget();
         }
     }
 }
@@ -137,16 +138,11 @@ type Drafts = BTreeMap<PathBuf, (Draft, Option<Claim>)>;
 
 fn checked(found: Drafts, output: &Output) -> Done {
     for (path, (draft, _)) in found {
-        let problems = draft.candidate.problems.into_iter();
-        let problems: Vec<v1::Problem> = problems.map(Into::into).collect();
+        let checked = Checked::new(path, draft.is_valid, draft.candidate.problems);
         if output.is_json() {
-            let path = path.display().to_string();
-            let problems = problems_json(&problems)?;
-            let said = json!({"path": path, "valid": draft.is_valid, "problems": problems});
-            output.json(&said.to_string())?;
-        } else {
-            report_checked(&path, draft.is_valid, &[], &problems, output)?;
+            output.json(&checked.json()?.to_string())?;
         }
+        checked.report(output)?;
     }
     Ok(())
 }

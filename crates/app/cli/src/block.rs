@@ -27,13 +27,6 @@ pub(super) struct Block {
     pub(super) reason: Option<String>,
 }
 
-impl Block {
-    /// It lists skills.
-    pub(super) fn prints_rows(&self) -> bool {
-        matches!(self.action, None | Some(Action::List(_)))
-    }
-}
-
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
     /// List the skills that are blocked, and why.
@@ -60,7 +53,7 @@ pub(super) struct ListBlocked {
     refresh: bool,
 }
 
-/// How similar texts are of which one is a copy of the other.
+/// The similarity from which one text is a copy of the other.
 const COPY_MIN_SIMILARITY: f64 = 0.9;
 
 const BLOCKED: List<v1::BlockedSkill> = List::new(&[
@@ -127,7 +120,7 @@ async fn add(client: &Client, options: Add, output: &Output) -> Done {
     copies(client, &id, output).await
 }
 
-/// Skills with nearly the same text, which somebody may use in its place.
+/// Warns of skills with nearly the same text: a copy under another name is not blocked.
 async fn copies(client: &Client, id: &str, output: &Output) -> Done {
     client.index().await;
     let request = v1::ListSimilarSkillsRequest {
@@ -135,7 +128,7 @@ async fn copies(client: &Client, id: &str, output: &Output) -> Done {
         min_similarity: Some(COPY_MIN_SIMILARITY),
         limit: None,
     };
-    // Blocked it is; what lists copies may not be there yet.
+    // The skill is blocked already: without an index of copies this is still no failure.
     let Ok(found) = client.lookup().list_similar_skills(request).await else {
         return Ok(());
     };

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::connect::Client;
-use super::output::{BAD, Exit, FAINT, Failed, GOOD, List, Output, Style, WARN, counted, exit};
+use super::output::{BAD, Exit, FAINT, Failed, List, Output, Style, WARN, counted, exit, verdict};
 use ::checks::called_by;
 use contract::v1;
 
-/// Exits where skills do not go together, do not fit, or are not as they should be.
+/// Exit code where skills conflict, exceed the budget, or fail an audit.
 const FAILED_CHECK_EXIT_CODE: u8 = 3;
 
 #[derive(Debug, Args)]
@@ -48,10 +48,10 @@ pub(super) struct Activation {
     hook: bool,
 }
 
-/// Bytes of a message that are read.
+/// Bytes of a message that are read: more than any prompt has.
 const MESSAGE_BYTES: u64 = 1024 * 1024;
 
-fn worst(severity: v1::ConflictSeverity) -> (Style, &'static str) {
+fn severity_word(severity: v1::ConflictSeverity) -> (Style, &'static str) {
     match severity {
         v1::ConflictSeverity::Blocking => (BAD, "blocking"),
         v1::ConflictSeverity::Warning => (WARN, "warning"),
@@ -78,7 +78,7 @@ pub(super) async fn conflicts(client: &Client, options: Conflicts, output: &Outp
     };
     let answer = output.answer(client.composition().check_conflicts(request).await?)?;
     for conflict in &answer.conflicts {
-        let (style, word) = worst(conflict.severity());
+        let (style, word) = severity_word(conflict.severity());
         output.line(&format!(
             "{style}{word}{style:#} {}: {}",
             conflict.skill_id, conflict.description
@@ -98,11 +98,10 @@ pub(super) async fn conflicts(client: &Client, options: Conflicts, output: &Outp
     for sentence in &answer.recommendations {
         output.line(sentence)?;
     }
-    let compared = answer.skills_compared as usize;
     output.line(&format!(
         "{}, compared with {}",
         counted(answer.conflicts.len(), "conflict"),
-        counted(compared, "skill")
+        counted(answer.skills_compared as usize, "skill")
     ))?;
     let blocking = v1::ConflictSeverity::Blocking;
     let mut conflicts = answer.conflicts.iter();
@@ -117,13 +116,9 @@ pub(super) async fn budget(client: &Client, options: Budget, output: &Output) ->
     };
     let answer = output.answer(client.composition().estimate_budget(request).await?)?;
     output.list(&COSTS, &answer.breakdown)?;
-    let (style, word) = if answer.fits_budget {
-        (GOOD, "fits")
-    } else {
-        (BAD, "too much")
-    };
     output.line(&format!(
-        "{style}{word}{style:#} {} + {} = {} of {} characters ({}%)",
+        "{} {} + {} = {} of {} characters ({}%)",
+        verdict(answer.fits_budget, "fits", "too much"),
         answer.current_usage,
         answer.estimated_addition,
         answer.projected_total,
@@ -143,10 +138,10 @@ fn message(text: &str) -> String {
     prompt.unwrap_or(text).to_owned()
 }
 
-/// What a message calls up, in plain words for the agent that is about to read it. Nothing:
-/// not a word.
+/// Prints the installed skills that a message calls up, in plain words for the agent that is
+/// about to read it. Where there are none it prints nothing: each word would cost tokens.
 async fn called(client: &Client) -> Exit {
-    // They have no form but this.
+    // Hooks have no format to choose.
     let output = Output::new(None);
     let read = tokio::task::spawn_blocking(|| {
         let mut bytes = Vec::new();

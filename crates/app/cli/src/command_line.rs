@@ -35,7 +35,7 @@ impl Cli {
     }
 }
 
-/// The command line as it is read.
+/// The command line as it is parsed.
 pub(super) fn as_read() -> Command {
     without_empty_variables(command_line())
 }
@@ -55,7 +55,7 @@ pub(super) fn wrong(kind: ErrorKind, message: &str) -> ! {
     as_read().error(kind, message).exit()
 }
 
-/// The heading that stands above a command.
+/// The heading above a command.
 pub(super) fn heading(name: &str) -> Option<&'static str> {
     let group = GROUPS.iter().find(|(_, first)| *first == name);
     group.map(|(heading, _)| *heading)
@@ -73,7 +73,7 @@ fn groups(command: &Command) -> String {
         .lines()
         .zip(list.ansi().to_string().lines())
     {
-        // What goes on with the line above is further in.
+        // A command is indented by two; a line that continues the one above, by more.
         let named = line
             .strip_prefix("  ")
             .and_then(|rest| rest.split(' ').next());

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value as Json;
 
 use super::connect::Client;
-use super::output::{BAD, Done, Exit, Failed, GOOD, List, Output, WARN, json_of};
+use super::output::{Done, Exit, Failed, GOOD, List, Output, WARN, json_of, verdict};
 use composition::FindingCode;
 use contract::json::to_struct;
 use contract::v1;
@@ -101,7 +101,7 @@ fn policy(policy: Option<Policy>) -> i32 {
     .into()
 }
 
-/// A skill by the name that it was asked for by, and what of it is pinned.
+/// A skill by the name in the request, and its entry of the lock.
 const COMPOSED: List<(String, v1::LockEntry)> = List::new(&[
     ("skill", |(name, _)| name.clone()),
     ("version", |(_, entry)| entry.semantic_version.clone()),
@@ -169,7 +169,7 @@ Exit codes:
   6  the server, or the data directory, cannot be reached now";
 
 /// The verdict as an exit code; 1 and 2 are those of every command.
-fn verdict(answer: &v1::CheckToolResponse) -> ExitCode {
+fn exit_code(answer: &v1::CheckToolResponse) -> ExitCode {
     ExitCode::from(match answer.rule() {
         _ if answer.allowed => 0,
         v1::ToolRule::Undecided => 4,
@@ -177,7 +177,8 @@ fn verdict(answer: &v1::CheckToolResponse) -> ExitCode {
     })
 }
 
-/// The exit code of a check that gave no verdict.
+/// The exit code of a check without a verdict. A script that guards calls has to tell "denied"
+/// from "cannot be asked".
 pub(super) fn unanswered(failed: &Failed) -> ExitCode {
     let unknown = [
         Code::SkillNotFound,
@@ -194,7 +195,8 @@ pub(super) fn unanswered(failed: &Failed) -> ExitCode {
         Code::StoreUnavailable,
         Code::Timeout,
     ];
-    // A set of skills is refused with what is wrong with each of them.
+    // A set of skills is refused with the errors of each, by code: it has no code that says that
+    // all it lacks is a skill.
     let is_unknown = |place: &String| {
         let codes = [FindingCode::UnknownSkill, FindingCode::VersionUnsatisfied];
         let mut codes = codes.into_iter().map(FindingCode::name);
@@ -225,13 +227,9 @@ pub(super) async fn check(client: &Client, options: Check, output: &Output) -> E
         session_id: options.session.unwrap_or_default(),
     };
     let answer = output.answer(client.composition().check_tool(request).await?)?;
-    let (style, verdict) = if answer.allowed {
-        (GOOD, "allowed")
-    } else {
-        (BAD, "denied")
-    };
-    output.line(&format!("{style}{verdict}{style:#} {}", answer.reason))?;
-    Ok(self::verdict(&answer))
+    let word = verdict(answer.allowed, "allowed", "denied");
+    output.line(&format!("{word} {}", answer.reason))?;
+    Ok(exit_code(&answer))
 }
 
 pub(super) async fn lock(client: &Client, options: Lock, output: &Output) -> Done {
@@ -264,21 +262,17 @@ fn warn(warnings: &[String], output: &Output) {
 }
 
 fn names(statements: &[v1::ToolStatement]) -> String {
-    let names = statements.iter().filter_map(|s| s.skill.as_ref());
-    names
-        .map(|skill| skill.skill.as_str())
-        .collect::<Vec<_>>()
-        .join(", ")
+    let skills = statements.iter().filter_map(|it| it.skill.as_ref());
+    let names: Vec<_> = skills.map(|skill| skill.skill.as_str()).collect();
+    names.join(", ")
 }
 
 fn patterns(statements: &[v1::ToolStatement]) -> String {
-    let patterns = statements
-        .iter()
-        .map(|statement| statement.pattern.as_str());
-    patterns.collect::<Vec<_>>().join(", ")
+    let patterns: Vec<_> = statements.iter().map(|it| it.pattern.as_str()).collect();
+    patterns.join(", ")
 }
 
-/// A lock file. The server judges what it says; here only its form counts.
+/// Reads a lock file. The server checks its contents; here only its form counts.
 fn read(path: &Path) -> Result<v1::Lock, Failed> {
     let wrong = |what: String| {
         Failed::file(format!("{}: {what}", path.display()))
@@ -306,18 +300,15 @@ fn parse(json: &Json) -> Option<v1::Lock> {
     };
     let entries = json.get("entries")?.as_array()?.iter().map(entry);
     Some(v1::Lock {
-        tool_policy: match json.get("tool_policy")?.as_str()? {
-            "union" => v1::ToolPolicy::Union,
-            "intersection" => v1::ToolPolicy::Intersection,
-            _ => return None,
-        }
-        .into(),
+        tool_policy: policy(Some(
+            Policy::from_str(json.get("tool_policy")?.as_str()?, false).ok()?,
+        )),
         entries: entries.collect::<Option<_>>()?,
         digest: text(json, "digest")?,
     })
 }
 
-/// The arguments of a tool from the command line.
+/// Parses the arguments of a tool from the command line.
 pub(super) fn json_object(
     json: &str,
     example: &str,
@@ -331,7 +322,7 @@ pub(super) fn json_object(
     Err(Failed::new(Code::InvalidParameter, message).hint(example))
 }
 
-/// Refuses integers that would arrive as others.
+/// Refuses integers that would arrive as others: a `Struct` has doubles, which hold 53 bits.
 pub(super) fn exact(arguments: &serde_json::Map<String, Json>) -> Result<(), Failed> {
     let mut places = arguments.iter();
     match places.find_map(|(name, value)| inexact(name, value)) {

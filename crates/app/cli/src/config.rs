@@ -37,10 +37,10 @@ struct Check {
     serve: Serve,
 }
 
-/// A flag of `serve`: its id, the setting that it goes before, and what it says.
-type Flag = (&'static str, &'static str, Option<String>);
+/// A flag of `serve`: the setting that it goes before, and its value.
+type Flag = (&'static str, Option<String>);
 
-/// A setting, its value, and where it is from.
+/// A setting, its value, and its origin.
 const SETTINGS: List<[String; 3]> = List::wrapped(&[
     ("setting", |[key, ..]| key.clone()),
     ("value", |[_, value, _]| value.clone()),
@@ -56,12 +56,12 @@ pub(super) fn config(global: &Global, command: ConfigCommand, output: &Output) -
     let (mut config, mut listed) = match read {
         Ok(read) => read,
         Err(ConfigError::Wrong { path, mistakes }) => {
-            return told(output, Some(&path.display().to_string()), &mistakes);
+            return report(output, Some(&path.display().to_string()), &mistakes);
         }
         Err(error) => return Err(Failed::new(Code::ConfigInvalid, error.to_string())),
     };
     let flags = flags(global, &serve);
-    for (_, key, _) in flags.iter().filter(|(.., value)| value.is_some()) {
+    for (key, _) in flags.iter().filter(|(_, value)| value.is_some()) {
         listed.retain(|it| it.key != *key || *key == HOSTS);
         if *key != HOSTS {
             config.places.forget(key);
@@ -78,7 +78,7 @@ pub(super) fn config(global: &Global, command: ConfigCommand, output: &Output) -
             message,
         };
         let mistakes: Vec<_> = mistakes.into_iter().map(place).collect();
-        return told(output, path.as_deref(), &mistakes);
+        return report(output, path.as_deref(), &mistakes);
     }
     let of_file = listed.into_iter().map(|Setting { key, value, line }| {
         let path = path.as_deref().unwrap_or_default();
@@ -86,7 +86,7 @@ pub(super) fn config(global: &Global, command: ConfigCommand, output: &Output) -
     });
     let of_flags = flags
         .into_iter()
-        .filter_map(|(id, key, value)| Some([key.to_owned(), value?, origin(id)]));
+        .filter_map(|(key, value)| Some([key.to_owned(), value?, origin(key)]));
     let all: Vec<_> = of_file.chain(of_flags).collect();
     let settings = all
         .iter()
@@ -100,7 +100,7 @@ pub(super) fn config(global: &Global, command: ConfigCommand, output: &Output) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the flags add to, instead of replacing it.
+/// The setting that flags add to, instead of replacing it.
 const HOSTS: &str = "web.allowed_hosts";
 
 fn flags(global: &Global, serve: &Serve) -> Vec<Flag> {
@@ -110,32 +110,32 @@ fn flags(global: &Global, serve: &Serve) -> Vec<Flag> {
         .next()
         .map(|first| hosts.fold(first, |all, host| format!("{all}, {host}")));
     vec![
-        ("listen", "listen", serve.listen.map(|it| it.to_string())),
-        ("data", "data", path(&global.data)),
-        ("log", "log", serve.log.clone()),
+        ("listen", serve.listen.map(|it| it.to_string())),
+        ("data", path(&global.data)),
+        ("log", serve.log.clone()),
         (
-            "log_format",
             "log_format",
             serve.log_format.map(|it| it.name().to_owned()),
         ),
-        ("access_log", "access_log", serve.access_log.clone()),
+        ("access_log", serve.access_log.clone()),
         (
-            "access_log_sample",
             "access_log_sample",
             serve.access_log_sample.map(|it| it.to_string()),
         ),
         (
             "otlp_endpoint",
-            "otlp_endpoint",
             serve.otlp_endpoint.as_deref().map(without_user),
         ),
-        ("embedder", "search.embedder", path(&serve.embedder)),
-        ("allowed_hosts", HOSTS, hosts),
+        ("search.embedder", path(&serve.embedder)),
+        (HOSTS, hosts),
     ]
 }
 
-/// Whether a value is of a flag or of the environment, and by which name.
-fn origin(id: &str) -> String {
+/// Returns the flag or the variable of the environment that a setting is from.
+fn origin(key: &str) -> String {
+    // clap's id of a flag is the last part of its key.
+    let id = key.rsplit('.').next().unwrap_or(key);
+    // Parsed once more: `Cli` has only values, and clap knows which are from the environment.
     let command = as_read();
     let matches = command.clone().get_matches();
     let inner = matches
@@ -161,8 +161,8 @@ fn origin(id: &str) -> String {
     named.unwrap_or_default()
 }
 
-/// Says what is wrong.
-fn told(output: &Output, file: Option<&str>, mistakes: &[Mistake]) -> Exit {
+/// Reports the mistakes of a config file.
+fn report(output: &Output, file: Option<&str>, mistakes: &[Mistake]) -> Exit {
     let listed = mistakes.iter().map(|it| {
         let line = (it.line > 0).then_some(it.line);
         json!({"line": line, "key": it.key, "message": it.message})

@@ -1,7 +1,6 @@
-//! From a command to the services: over the network, over the socket in the data directory,
-//! or in process.
+//! Clients of the services: over the network, over the socket in the data directory, or in
+//! process.
 
-use std::error::Error as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +17,7 @@ use tower::{BoxError, ServiceExt as _};
 use super::args::Global;
 use super::failed::{open_code, registry_code};
 use super::output::{self, Done, Failed};
-use super::remote::Remote;
+use super::remote::{Remote, chain};
 use contract::status;
 use contract::v1::access_client::AccessClient;
 use contract::v1::admin_client::AdminClient;
@@ -33,13 +32,13 @@ use model::{Code, Failure};
 use server::{Config, Domain, Settings, StartError, Window, connect_local};
 use store::{Holder, OpenError};
 
-/// How long a command waits for another one to be done with the data directory.
+/// How long a command waits until another one releases the data directory.
 const DIRECTORY_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The services, wherever they are.
 pub(super) struct Client {
-    /// What the calls go through.
+    /// The transport of the calls.
     pub(super) transport: Transport,
     /// The address of the server, where it was named.
     pub(super) url: Option<String>,
@@ -71,8 +70,8 @@ impl Client {
         CompositionClient::new(self.transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
 
-    /// Keeps the search index in step, where the services are in process: a server
-    /// sees to that itself.
+    /// Keeps the search index up to date, where the services are in process: a server does
+    /// that itself.
     pub(super) async fn follow(&self) {
         if let Some(domain) = &self.domain {
             domain.follow().await;
@@ -93,7 +92,7 @@ impl Client {
         }
     }
 
-    /// Writes what waits, where the services are in process.
+    /// Writes pending changes, where the services are in process.
     pub(super) async fn close(self) {
         if let Some(domain) = self.domain {
             domain.close().await;
@@ -101,8 +100,17 @@ impl Client {
     }
 }
 
-/// Asks for all pages of a list. `next` takes the page at a token in, and says the token of the
-/// next one; an empty one ends it.
+/// The next message of a stream; none at its end, or on Ctrl-C, by which a person ends a watch:
+/// that is no failure, and the client is closed as always.
+pub(super) async fn next<M>(stream: &mut tonic::Streaming<M>) -> Result<Option<M>, Failed> {
+    tokio::select! {
+        message = stream.message() => Ok(message?),
+        _ = tokio::signal::ctrl_c() => Ok(None),
+    }
+}
+
+/// Requests all pages of a list. `next` takes in the page at a token, and returns the token of
+/// the next one; an empty one ends it.
 pub(super) async fn pages(mut next: impl AsyncFnMut(String) -> Result<String, Failed>) -> Done {
     let mut token = next(String::new()).await?;
     while !token.is_empty() {
@@ -111,7 +119,7 @@ pub(super) async fn pages(mut next: impl AsyncFnMut(String) -> Result<String, Fa
     Ok(())
 }
 
-/// Brings the search index of services in process up to date, and says how far it is.
+/// Brings the search index of services in process up to date, with a progress bar.
 pub(super) async fn index(domain: &Domain) {
     domain.follow().await;
     let index = domain.search();
@@ -132,15 +140,11 @@ pub(super) async fn index(domain: &Domain) {
     bar.finish_and_clear();
 }
 
-/// What a caller is told whose call has no answer. `first`: what to do, too, where no call
-/// before it had one.
+/// Returns the failure of a call that got no answer. `first`: another suggestion, where no call
+/// before it got one.
 fn unanswered(error: &tonic::transport::Error, first: Option<&str>) -> TransportError {
-    let mut cause = error.source();
-    let mut absent = None;
-    while let Some(error) = cause {
-        absent = absent.or(error.downcast_ref::<ConnectError>());
-        cause = error.source();
-    }
+    // A failed connection lost nothing; any other error leaves open what the server did.
+    let absent = chain(error).find_map(|error| error.downcast_ref::<ConnectError>());
     let failure = if let Some(said) = absent {
         Failure::new(
             Code::ServerUnreachable,
@@ -161,14 +165,14 @@ fn unanswered(error: &tonic::transport::Error, first: Option<&str>) -> Transport
     TransportError::from(BoxError::from(status(failure)))
 }
 
-/// Has a server leave that a window started and that nobody uses any more: it would stay for
-/// a while, for whoever comes next, and what needs the directory for itself is next.
+/// Asks a server to leave that a window started and that nothing uses any more: it would linger
+/// for the next client, but the next is a command that needs the directory for itself.
 pub(super) async fn vacate(settings: &Settings) {
     let until = Instant::now() + DIRECTORY_LOCK_TIMEOUT;
     while store::holder(&settings.data).is_ok_and(|holder| holder != Holder::None)
         && Instant::now() < until
     {
-        // Without an answer it comes, it goes, or it is a command: none of that lasts.
+        // Without an answer it starts, it stops, or it is a command: none of that lasts.
         if let Some(channel) = connect_local(&settings.data).await {
             let mut admin = AdminClient::new(channel);
             if let Ok(status) = admin.get_status(GetStatusRequest {}).await {
@@ -177,7 +181,7 @@ pub(super) async fn vacate(settings: &Settings) {
                 if !status.background || status.connections > 1 {
                     return;
                 }
-                // It is looked at again, whatever it answers.
+                // The lock is checked again, whatever it answers.
                 let _left = admin.leave(LeaveRequest {}).await;
             }
         }
@@ -185,8 +189,8 @@ pub(super) async fn vacate(settings: &Settings) {
     }
 }
 
-/// Calls over a connection, each with these headers. `first`: what to do, too, where the
-/// peer ends the first of them.
+/// Makes a transport over a connection; each call has these headers. `first`: another suggestion
+/// where the peer ends the first call.
 pub(super) fn transport(
     channel: Channel,
     headers: HeaderMap,
@@ -219,7 +223,7 @@ impl From<Transport> for Client {
     }
 }
 
-/// The services of the server that is named; none: none is.
+/// Connects to the server that is named; none: none is.
 async fn named(global: &Global) -> Result<Option<Client>, Failed> {
     let Some(remote) = Remote::new(global)? else {
         return Ok(None);
@@ -229,7 +233,7 @@ async fn named(global: &Global) -> Result<Option<Client>, Failed> {
     Ok(Some(Client { url, ..client }))
 }
 
-/// The settings of a command: the config file under the flags.
+/// Returns the settings of a command: the config file under the flags.
 pub(super) fn settings(global: &Global, config: &Config) -> Settings {
     let mut settings = Settings::new(config);
     if let Some(data) = &global.data {
@@ -238,8 +242,8 @@ pub(super) fn settings(global: &Global, config: &Config) -> Settings {
     settings
 }
 
-/// The settings of a command on the data directory itself: a server elsewhere has one of
-/// its own, which only a command there can mean.
+/// Returns the settings of a command on the data directory itself. It refuses --server: the
+/// directory of a server elsewhere is for a command on that machine.
 pub(super) fn local_settings(global: &Global, config: &Config) -> Result<Settings, Failed> {
     if let Some(url) = &global.server {
         let message =
@@ -250,7 +254,7 @@ pub(super) fn local_settings(global: &Global, config: &Config) -> Result<Setting
     Ok(settings(global, config))
 }
 
-/// An error of starting, with what to do next.
+/// Returns the failure of a start, with what to do next.
 pub(super) fn start_failed(error: &StartError) -> Failed {
     let code = match error {
         StartError::Open(error) => open_code(error),
@@ -258,9 +262,7 @@ pub(super) fn start_failed(error: &StartError) -> Failed {
         StartError::Listen { .. } | StartError::Socket { .. } => Code::AddressUnusable,
         StartError::Setting(_)
         | StartError::Tls(_)
-        | StartError::Tools(_)
-        | StartError::Embedder(_)
-        | StartError::Source(_)
+        | StartError::Unusable(_)
         | StartError::Unsafe { .. } => Code::ConfigInvalid,
         StartError::Announce(_) => Code::LocalFileFailed,
         StartError::NotBuilt(_) => Code::FeatureNotBuilt,
@@ -287,7 +289,7 @@ pub(super) fn start_failed(error: &StartError) -> Failed {
     }
 }
 
-/// What to do where a directory is in use by a process.
+/// Adds what to do where a process has the directory open.
 pub(super) fn in_use(failed: Failed, error: &OpenError, directory: &Path) -> Failed {
     let failed = failed.hint(format!(
         "`repertoire status --data {}` says whether it is a server, and who uses that",
@@ -302,10 +304,10 @@ pub(super) fn in_use(failed: Failed, error: &OpenError, directory: &Path) -> Fai
     }
 }
 
-/// The services: of the server that is named, else of the one that has the data
-/// directory open, else in process over the directory.
+/// Connects to the server that is named, else to the one that has the data directory open, else
+/// opens the directory in process.
 ///
-/// Another command may have it open without serving anybody: that ends soon.
+/// Another command may have it open without serving: that ends soon.
 pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, Failed> {
     if let Some(client) = named(global).await? {
         return Ok(client);
@@ -317,15 +319,16 @@ pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, 
             return Ok(transport(channel, HeaderMap::new(), None).into());
         }
         match in_process(settings.clone()).await {
+            // Opening waits a second for the lock, so the loop needs no pause.
             Err(StartError::Open(OpenError::InUse { .. })) if Instant::now() < until => {}
             opened => return opened.map_err(|error| start_failed(&error)),
         }
     }
 }
 
-/// The same for what stays: a window, or a watch. It never has the directory to itself, but
-/// starts a server where there is none, so that others come in as well.
-/// `local`: an agent sees what lies around it.
+/// The same for what stays: a window, or a watch. It never opens the directory itself, but
+/// starts a server where there is none, so that others can connect as well.
+/// `local`: the skills around an agent are served to it.
 pub(super) async fn connect_window(
     global: &Global,
     config: &Config,
@@ -339,12 +342,13 @@ pub(super) async fn connect_window(
     let window = if local { window.with_local() } else { window };
     match window.connect().await {
         Ok(transport) => {
-            // A server of another contract says so with any call, and had better say it now.
+            // A server of another contract refuses every call: better now than with the first one
+            // of an agent.
             let mut admin = AdminClient::new(transport.clone());
             admin.get_status(GetStatusRequest {}).await?;
             Ok(transport.into())
         }
-        // Not every file system has sockets. This window is alone, then.
+        // Not every file system has sockets: then this window has the directory to itself.
         Err(error) if error.code == Code::AddressUnusable.name() => {
             let opened = in_process(settings).await;
             opened.map_err(|error| start_failed(&error))
@@ -354,14 +358,15 @@ pub(super) async fn connect_window(
 }
 
 async fn in_process(mut settings: Settings) -> Result<Client, StartError> {
-    if settings.analysis.roots.is_empty() {
-        // Whoever starts this in a folder lets it read there.
-        settings.analysis.roots.extend(std::env::current_dir().ok());
+    let roots = &mut settings.config.analysis.roots;
+    if roots.is_empty() {
+        // A person who starts this in a folder lets it read there; a server has no such folder.
+        roots.extend(std::env::current_dir().ok());
     }
     // The same services behind the same generated clients as a server has: a command has one
     // path of code, and the same refusals.
     let domain = Domain::open(&settings).await?;
-    let client = Client::from(domain.transport(&settings.limits));
+    let client = Client::from(domain.transport(&settings.config.limits));
     let domain = Some(domain);
     Ok(Client { domain, ..client })
 }

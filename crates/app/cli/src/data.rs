@@ -1,5 +1,5 @@
-//! Commands on the data directory itself: with no server on it, but for backups and
-//! compactions, which a server does that has it open.
+//! Commands on the data directory itself, without a server; backups and compactions are done by
+//! the server that has it open, where there is one.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ async fn blocking<T: Send + 'static>(
     done.map_err(Failed::fault)?
 }
 
-/// Has work that blocks count what it has done.
+/// Runs work that blocks, with a count of what it has done.
 async fn counting<T: Send + 'static>(
     what: &str,
     work: impl FnOnce(ProgressBar) -> Result<T, Failed> + Send + 'static,
@@ -64,7 +64,8 @@ async fn counting<T: Send + 'static>(
     result
 }
 
-/// These commands make no directory.
+/// Refuses a directory that does not exist: opening it would make one, and a typo in --data would
+/// look like an empty store.
 fn exists(settings: &Settings) -> Done {
     if settings.data.exists() {
         return Ok(());
@@ -79,13 +80,13 @@ fn open(settings: &Settings) -> Result<Store, Failed> {
     Store::open(&settings.data, &settings.store).map_err(|error| start_failed(&error.into()))
 }
 
-/// What is damaged: the store's records, then what does not fit together.
+/// Returns the damage: of the store's records, then of records that contradict each other.
 fn check(store: &Store, progress: impl FnMut(u64)) -> (store::Verified, [u64; 3]) {
     let mut verified = store.verify(progress);
     let trail = ::audit::verify(store);
     verified.damage.extend(trail.damage);
     let clock = Arc::new(SystemClock);
-    // Each record by itself may be whole and not fit the others, as a head without its version.
+    // Each record may be intact and the whole still broken, as a head without its version.
     let audit = Registry::open(store.clone(), clock).and_then(|registry| registry.audit());
     let (skills, versions) = match audit {
         Ok(audit) => {
@@ -97,6 +98,7 @@ fn check(store: &Store, progress: impl FnMut(u64)) -> (store::Verified, [u64; 3]
             (0, 0)
         }
     };
+    // A record that the store calls damaged stops the registry as well, with the same message.
     verified.damage.dedup();
     (verified, [skills, versions, trail.records])
 }
@@ -143,7 +145,7 @@ pub(super) async fn verify(settings: Settings, output: &Output) -> Exit {
     Ok(exit(whole, 1))
 }
 
-/// A file of this name may be written.
+/// Refuses to overwrite a file, unless by force.
 pub(super) fn free(file: &Path, force: bool) -> Done {
     if force || !file.exists() {
         return Ok(());
@@ -155,7 +157,7 @@ pub(super) fn free(file: &Path, force: bool) -> Done {
 pub(super) async fn backup(settings: Settings, options: Backup, output: &Output) -> Done {
     let Backup { file, force } = options;
     free(&file, force)?;
-    // A server that has the directory open takes it.
+    // Only the process that has the directory open can read it.
     let backup = if let Some(channel) = connect_local(&settings.data).await {
         fetch_backup(channel, &file, force).await?
     } else {
@@ -172,10 +174,11 @@ pub(super) async fn backup(settings: Settings, options: Backup, output: &Output)
     report(&file, &backup, "wrote", output)
 }
 
-/// Takes a backup from a server, whole or not at all.
+/// Fetches a backup from a server, whole or not at all.
 async fn fetch_backup(channel: Channel, file: &Path, force: bool) -> Result<store::Backup, Failed> {
     let mut admin = AdminClient::new(channel);
     let mut pieces = admin.backup(BackupRequest {}).await?.into_inner();
+    // Private: a backup has all tokens' digests and all private skills.
     let atomic_file = store::AtomicFile::private(file)?;
     let (mut records, mut size, mut bytes) = (0, 0, 0);
     while let Some(piece) = pieces.message().await? {
@@ -183,6 +186,7 @@ async fn fetch_backup(channel: Channel, file: &Path, force: bool) -> Result<stor
         bytes += piece.chunk.len() as u64;
         atomic_file.file().write_all(&piece.chunk)?;
     }
+    // The stream may end early without an error, where a proxy or the server ends it.
     if bytes == size {
         atomic_file.persist(force)?;
         return Ok(store::Backup { records, bytes });
@@ -196,7 +200,7 @@ async fn fetch_backup(channel: Channel, file: &Path, force: bool) -> Result<stor
 fn report(path: &Path, backup: &store::Backup, word: &str, output: &Output) -> Done {
     let (path, records) = (path.display().to_string(), backup.records);
     output.value(&json!({"path": path, "records": records, "bytes": backup.bytes}))?;
-    let size = bytes(i64::try_from(backup.bytes).unwrap_or(i64::MAX));
+    let size = bytes(backup.bytes);
     output.line(&format!(
         "{GOOD}{word}{GOOD:#} {path} ({records} records, {size})"
     ))
@@ -212,7 +216,7 @@ pub(super) async fn restore(settings: Settings, options: Restore, output: &Outpu
     report(&data, &backup.await?, "restored", output)
 }
 
-/// Saves what is whole of a damaged directory.
+/// Saves the intact records of a damaged directory.
 pub(super) async fn salvage(settings: Settings, options: Salvage, output: &Output) -> Done {
     exists(&settings)?;
     vacate(&settings).await;
@@ -228,7 +232,7 @@ pub(super) async fn salvage(settings: Settings, options: Salvage, output: &Outpu
     .await?;
     let repaired = registry.repair().await.map_err(Failed::from)?;
     registry.close().await;
-    // Not before: what does not fit together is no directory for a server.
+    // Not before: until it is repaired a server must not open the directory.
     let salvaged = blocking(move || {
         drop(registry);
         saved.complete().map_err(Failed::from)
@@ -273,10 +277,10 @@ pub(super) async fn salvage(settings: Settings, options: Salvage, output: &Outpu
     Ok(())
 }
 
-/// Writes the store anew, without what is no longer used.
+/// Rewrites the store without unused records.
 pub(super) async fn compact(settings: Settings, output: &Output) -> Done {
     let data = settings.data.clone();
-    // A server that has the directory open does it while it serves.
+    // As with a backup.
     let compacted = if let Some(channel) = connect_local(&data).await {
         compact_served(channel).await?
     } else {
@@ -302,8 +306,7 @@ pub(super) async fn compact(settings: Settings, output: &Output) -> Done {
     let now = if replaced { after } else { before };
     let data = data.display().to_string();
     output.value(&json!({"path": data, "bytes_before": before, "bytes_after": now}))?;
-    let [before, after] =
-        [before, after].map(|size| bytes(i64::try_from(size).unwrap_or(i64::MAX)));
+    let (before, after) = (bytes(before), bytes(after));
     output.line(&if replaced {
         format!("{GOOD}compacted{GOOD:#} {data} from {before} to {after}")
     } else {
@@ -311,7 +314,7 @@ pub(super) async fn compact(settings: Settings, output: &Output) -> Done {
     })
 }
 
-/// Has a server compact the directory that it has open.
+/// Asks a server to compact the directory that it has open.
 async fn compact_served(channel: Channel) -> Result<store::Compacted, Failed> {
     let mut admin = AdminClient::new(channel);
     let mut messages = admin.compact(CompactRequest {}).await?.into_inner();

@@ -1,25 +1,25 @@
-//! What of this machine the server can rely on.
+//! The command that checks this machine for a server.
 
 use serde_json::json;
 use std::path::Path;
 
 use super::args::Global;
 use super::connect::settings;
-use super::output::{Exit, Failed, HINT, List, Output, exit};
+use super::output::{Exit, Failed, List, Output, exit};
 use super::{grading, status};
 use contract::v1::GetStatusRequest;
 use contract::v1::admin_client::AdminClient;
 use model::{Clock as _, SystemClock};
 use server::{self, Config, connect_local};
 
-/// What was looked at.
+/// The result of one check.
 pub(super) struct Finding {
     /// Stable name.
     pub(super) check: &'static str,
     pub(super) status: CheckStatus,
-    /// What was found.
+    /// The state that was found.
     pub(super) found: String,
-    /// What to do.
+    /// What to do about it.
     pub(super) next: &'static str,
 }
 
@@ -46,11 +46,12 @@ const FINDINGS: List<Finding> = List::wrapped(&[
     ("found", |it| it.found.clone()),
 ]);
 
-/// Looks at the machine. Exits with 1 where something that the settings demand does not hold.
+/// Checks the machine. Exits with 1 where something that the settings demand does not hold.
 pub(super) async fn doctor(global: &Global, config: &Config, output: &Output) -> Exit {
     let mut findings = vec![features()];
     findings.extend(grading::confinement(config).await?);
     findings.extend(certificate(config).await?);
+    // With --server the directory of this machine is not the one that is meant.
     if global.server.is_none() {
         findings.push(directory(&settings(global, config).data).await);
     }
@@ -60,13 +61,13 @@ pub(super) async fn doctor(global: &Global, config: &Config, output: &Output) ->
     output.value(&json!({"checks": checks.collect::<Vec<_>>()}))?;
     output.list(&FINDINGS, &findings)?;
     for it in findings.iter().filter(|it| it.status != CheckStatus::Ok) {
-        output.note(&format!("{HINT}hint:{HINT:#} {}: {}", it.check, it.next));
+        output.hint(&format!("{}: {}", it.check, it.next));
     }
     let failed = findings.iter().any(|it| it.status == CheckStatus::Failed);
     Ok(exit(!failed, 1))
 }
 
-/// What this program was built with.
+/// Lists the features of this program.
 fn features() -> Finding {
     Finding {
         check: "features",
@@ -80,7 +81,7 @@ fn features() -> Finding {
     }
 }
 
-/// How long the certificate of the server holds.
+/// Checks when the certificate of the server expires.
 async fn certificate(config: &Config) -> Result<Option<Finding>, Failed> {
     let tls = config.tls.clone();
     let report = tokio::task::spawn_blocking(move || tls.report(SystemClock.now()));
@@ -98,7 +99,7 @@ async fn certificate(config: &Config) -> Result<Option<Finding>, Failed> {
     }))
 }
 
-/// Who has the data directory open.
+/// Finds the process that has the data directory open.
 async fn directory(data: &Path) -> Finding {
     let finding = |status, found| Finding {
         check: "data.server",
@@ -118,23 +119,20 @@ async fn directory(data: &Path) -> Finding {
                 finding(CheckStatus::Ok, found)
             }
             Err(error) => {
-                let said = error.message();
-                finding(
-                    CheckStatus::Warning,
-                    format!("a server has {at} open: {said}"),
-                )
+                let found = format!("a server has {at} open: {}", error.message());
+                finding(CheckStatus::Warning, found)
             }
         };
     }
     match store::holder(data).map(status::by) {
         Ok(None) => finding(CheckStatus::Ok, format!("no process has {at} open")),
-        Ok(Some(by)) => finding(
-            CheckStatus::Warning,
-            format!("{by} has {at} open, and does not serve"),
-        ),
-        Err(error) => finding(
-            CheckStatus::Warning,
-            format!("{at} cannot be looked at: {error}"),
-        ),
+        Ok(Some(by)) => {
+            let found = format!("{by} has {at} open, and does not serve");
+            finding(CheckStatus::Warning, found)
+        }
+        Err(error) => {
+            let found = format!("{at} cannot be looked at: {error}");
+            finding(CheckStatus::Warning, found)
+        }
     }
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::connect::Client;
-use super::output::{BAD, Done, Exit, FAINT, Failed, GOOD, HINT, Output, Style, WARN, exit};
+use super::output::{
+    BAD, Done, Exit, FAINT, Failed, GOOD, HINT, Output, Style, WARN, exit, verdict,
+};
 use contract::v1;
 use model::Code;
 
@@ -64,10 +66,8 @@ pub(super) async fn start(
                 practice,
             };
             let answer = client.learning().get_exercise(request).await?;
-            (
-                answer.into_inner().exercise.unwrap_or_default(),
-                String::new(),
-            )
+            let exercise = answer.into_inner().exercise;
+            (exercise.unwrap_or_default(), String::new())
         }
         Err(refused) => return Err(refused.into()),
     };
@@ -82,6 +82,7 @@ pub(super) async fn start(
         files.insert(name, exercise.starter_code.clone());
     }
     let is_there = files.keys().any(|path| folder.join(path).exists());
+    // A learner who asks again for the text must not lose the solution so far.
     let keep = is_there && !options.force;
     if !keep {
         write(&folder, &files)?;
@@ -103,13 +104,8 @@ pub(super) async fn start(
         output.line(&format!("  [ ] {item}"))?;
     }
     if let Some(review) = &exercise.last_review {
-        let (style, word) = if review.passed {
-            (GOOD, "passes")
-        } else {
-            (BAD, "does not pass yet")
-        };
-        let reviewer = &review.reviewer;
-        output.line(&format!("{reviewer}: {style}{word}{style:#}"))?;
+        let word = verdict(review.passed, "passes", "does not pass yet");
+        output.line(&format!("{}: {word}", review.reviewer))?;
         if !review.comment.is_empty() {
             output.lines(&review.comment)?;
         }
@@ -121,13 +117,11 @@ pub(super) async fn start(
     let names = files.keys().map(|path| path.display().to_string());
     let (names, folder) = (names.collect::<Vec<_>>().join(", "), folder.display());
     output.note(&format!("{verb}: {names} in {folder}"));
-    output.note(&format!(
-        "{HINT}hint:{HINT:#} `repertoire learn submit {folder}` grades it"
-    ));
+    output.hint(&format!("`repertoire learn submit {folder}` grades it"));
     Ok(())
 }
 
-/// What to do, and what a reviewer will look at, to be read beside the work.
+/// Returns the text of the instructions, with the reviewer's checklist.
 fn instructions(exercise: &v1::ExerciseDetail) -> String {
     let items = exercise.checklist.iter();
     let items: Vec<String> = items.map(|item| format!("- [ ] {item}\n")).collect();
@@ -139,7 +133,8 @@ fn instructions(exercise: &v1::ExerciseDetail) -> String {
     format!("# {title}\n\n{text}\n{checklist}")
 }
 
-/// Writes files below a folder. The server named them: none may lead out of it.
+/// Writes files below a folder. A server names them, and is not trusted: a path that leads out
+/// of the folder could overwrite anything.
 fn write(folder: &Path, files: &BTreeMap<PathBuf, String>) -> Done {
     for (path, text) in files {
         let is_inside = path
@@ -161,7 +156,7 @@ fn write(folder: &Path, files: &BTreeMap<PathBuf, String>) -> Done {
     Ok(())
 }
 
-/// What a file or folder holds: one text, or files.
+/// Reads a solution from a file or folder: one text, or files.
 fn solution(from: &Path) -> Result<(String, Vec<v1::SolutionFile>), Failed> {
     let failed = |path: &Path, error: &dyn std::fmt::Display| {
         Failed::file(format!("`{}`: {error}", path.display()))
@@ -245,14 +240,9 @@ pub(super) async fn submit(
         answer.score
     ))?;
     if let Some(feedback) = &answer.feedback {
-        told(feedback, output)?;
+        print_feedback(feedback, output)?;
     }
-    for earned in &answer.achievements_earned {
-        output.line(&format!(
-            "{GOOD}★ {}{GOOD:#} {}",
-            earned.name, earned.description
-        ))?;
-    }
+    achievements(&answer.achievements_earned, output)?;
     if let Some(next) = &answer.next_exercise {
         output.note(&format!(
             "{HINT}next:{HINT:#} {} (`repertoire learn start {}`)",
@@ -263,16 +253,22 @@ pub(super) async fn submit(
     Ok(exit(passes, 1))
 }
 
-/// What to make of a solution, as a person reads it.
-fn told(feedback: &v1::SolutionFeedback, output: &Output) -> Done {
+pub(super) fn achievements(earned: &[v1::Achievement], output: &Output) -> Done {
+    for v1::Achievement {
+        name, description, ..
+    } in earned
+    {
+        output.line(&format!("{GOOD}★ {name}{GOOD:#} {description}"))?;
+    }
+    Ok(())
+}
+
+/// Prints the feedback on a solution.
+fn print_feedback(feedback: &v1::SolutionFeedback, output: &Output) -> Done {
     output.lines(&feedback.summary)?;
     for result in feedback.test_results.iter().flat_map(|it| &it.details) {
-        let (style, mark) = if result.passed {
-            (GOOD, "✓")
-        } else {
-            (BAD, "✗")
-        };
-        output.line(&format!("  {style}{mark}{style:#} {}", result.test_name))?;
+        let mark = verdict(result.passed, "✓", "✗");
+        output.line(&format!("  {mark} {}", result.test_name))?;
         let parts = [
             ("expected", &result.expected, GOOD),
             ("actual", &result.actual, BAD),
@@ -291,7 +287,7 @@ fn told(feedback: &v1::SolutionFeedback, output: &Output) -> Done {
             }
         }
     }
-    // What stands beside its case is not said again.
+    // What was printed with its case is not printed again.
     let results = feedback.test_results.as_ref();
     let results = results.map(|it| it.details.as_slice()).unwrap_or_default();
     let is_said = |text: &str| results.iter().any(|it| it.look_at.as_deref() == Some(text));

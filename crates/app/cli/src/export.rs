@@ -1,4 +1,4 @@
-//! A version as an archive.
+//! The command that exports a version as an archive.
 
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
@@ -57,10 +57,11 @@ pub(super) struct Export {
     tree: Tree,
 }
 
-/// The name that a server gives a file, where it is a name in this folder and nothing else.
+/// Accepts the name that a server gives a file, where it is a plain name in this folder.
 fn plain(name: &str) -> Result<PathBuf, Failed> {
     let path = Path::new(name);
     let mut segments = path.components();
+    // The last comparison refuses `a/` and `./a`, which have one component as well.
     let is_plain = matches!(
         (segments.next(), segments.next()),
         (Some(Component::Normal(only)), None) if only == path.as_os_str()
@@ -95,7 +96,7 @@ pub(super) async fn export(client: &Client, options: Export, output: &Output) ->
     let info = first.info.clone().unwrap_or_default();
     let path = match options.output {
         Some(file) => file,
-        // The name is the server's word: a path in it would write anywhere.
+        // The server chose the name: a path in it could write anywhere.
         None => plain(&info.file_name)?,
     };
     super::data::free(&path, force)?;
@@ -112,7 +113,7 @@ pub(super) async fn export(client: &Client, options: Export, output: &Output) ->
         next = chunks.message().await?;
     }
     let digest = Digest::from(<[u8; 32]>::from(digest.finalize())).to_string();
-    // Before it gets its name: what was cut short is never taken for an archive.
+    // Before the file gets its name: an archive that was cut short is never found under it.
     if digest != info.digest {
         return Err(Failed::new(
             Code::DataDamaged,
@@ -130,7 +131,7 @@ pub(super) async fn export(client: &Client, options: Export, output: &Output) ->
             &json!({"path": path.display().to_string(), "bytes": written, "archive": archive}),
         )?;
     }
-    let size = bytes(i64::try_from(written).unwrap_or(0));
+    let size = bytes(written);
     output.line(&format!("{GOOD}wrote{GOOD:#} {} ({size})", path.display()))
 }
 

@@ -1,4 +1,4 @@
-//! Why a command failed, and the code of that.
+//! The failure of a command, with its code.
 
 use tonic_types::StatusExt as _;
 
@@ -7,12 +7,12 @@ use model::Code;
 use server::NotStarted;
 use store::{CommitError, OpenError, StoreError};
 
-/// Why a command failed: what a person reads, and what a program reads.
+/// The failure of a command, for people and for programs.
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) code: String,
     pub(super) message: String,
-    /// The fields that it is about, each with what is wrong.
+    /// The fields that are wrong, each with its error.
     pub(super) places: Vec<String>,
     pub(super) hints: Vec<String>,
 }
@@ -27,12 +27,12 @@ impl Failed {
         }
     }
 
-    /// A file of this machine is to blame.
+    /// A file of this machine cannot be used.
     pub(super) fn file(what: impl std::fmt::Display) -> Self {
         Self::new(Code::LocalFileFailed, what.to_string())
     }
 
-    /// What is not the caller's.
+    /// A fault of ours.
     pub(super) fn fault(error: impl std::fmt::Display) -> Self {
         Self::new(Code::InternalError, error.to_string())
     }
@@ -52,7 +52,7 @@ impl Failed {
         self
     }
 
-    /// What a refusal calls a field of the request, in the words of the command line.
+    /// Replaces the name of a field of the request in hints by that of a flag.
     pub(super) fn reword(mut self, field: &str, flag: &str) -> Self {
         for hint in &mut self.hints {
             *hint = hint.replace(field, flag);
@@ -85,41 +85,33 @@ impl From<Failed> for NotStarted {
 impl From<tonic::Status> for Failed {
     fn from(status: tonic::Status) -> Self {
         let details = status.get_error_details();
+        // Of another server or a proxy, which sends no details and perhaps no message.
+        let name = || format!("{:?}", status.code());
         let code = details.error_info().map(|info| info.reason.clone());
-        let violations = details
-            .bad_request()
-            .map(|bad| bad.field_violations.clone())
-            .unwrap_or_default();
-        let help = details
-            .help()
-            .map(|help| help.links.clone())
-            .unwrap_or_default();
-        let mut failed = Self {
-            code: code.unwrap_or_else(|| format!("{:?}", status.code())),
-            message: status.message().to_owned(),
+        let message = Some(status.message()).filter(|message| !message.is_empty());
+        let bad = details.bad_request().into_iter();
+        let violations = bad.flat_map(|bad| &bad.field_violations);
+        let links = details.help().into_iter().flat_map(|help| &help.links);
+        Self {
+            code: code.unwrap_or_else(name),
+            message: message.map_or_else(name, ToOwned::to_owned),
             places: violations
-                .into_iter()
                 .map(|v| format!("{}: {}", v.field, v.description))
                 .collect(),
-            hints: help.into_iter().map(|link| link.description).collect(),
-        };
-        if failed.message.is_empty() {
-            failed.message = format!("{:?}", status.code());
+            hints: links.map(|link| link.description.clone()).collect(),
         }
-        failed
     }
 }
 
 impl From<StoreError> for Failed {
     fn from(error: StoreError) -> Self {
         let failed = Self::new(store_code(&error), error.to_string());
-        match &error {
-            StoreError::Directory(error) => match error.as_ref() {
-                error @ OpenError::InUse { path, .. } => in_use(failed, error, path),
-                _ => failed,
-            },
-            _ => failed,
+        if let StoreError::Directory(error) = &error
+            && let OpenError::InUse { path, .. } = error.as_ref()
+        {
+            return in_use(failed, error, path);
         }
+        failed
     }
 }
 
@@ -143,7 +135,7 @@ fn store_code(error: &StoreError) -> Code {
     }
 }
 
-/// The code of a directory that cannot be opened.
+/// Returns the code of a directory that cannot be opened.
 pub(super) fn open_code(error: &OpenError) -> Code {
     match error {
         OpenError::InUse { .. } => Code::DataInUse,
@@ -152,7 +144,7 @@ pub(super) fn open_code(error: &OpenError) -> Code {
     }
 }
 
-/// The code of what a registry says that is opened or looked through.
+/// Returns the code of an error of a registry that is opened or verified.
 pub(super) fn registry_code(error: &registry::Error) -> Code {
     match error {
         registry::Error::Store(error) | registry::Error::Commit(CommitError::Store(error)) => {

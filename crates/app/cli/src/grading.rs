@@ -1,16 +1,13 @@
-//! What grades solutions: whether it can be relied on, and the gate of learning paths.
+//! The graders of solutions: how well they are confined, and the gate of learning paths.
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use super::doctor::{CheckStatus, Finding};
-use super::outcome::{problems_json, report_checked};
-use super::output::{Exit, Failed, Output, exit};
-use contract::v1;
+use super::outcome::{Checked, summarize_checked};
+use super::output::{Exit, Failed, Output};
 use server::{Config, learning};
 
-/// Says what is wrong with learning paths: reads them, and sends them through their gate.
+/// Checks learning paths: reads them, and sends them through their gate.
 pub(super) async fn check(folders: &[PathBuf], config: &Config, output: &Output) -> Exit {
     let graders = learning::graders(&config.learning)?;
     let mut found = Vec::new();
@@ -18,31 +15,20 @@ pub(super) async fn check(folders: &[PathBuf], config: &Config, output: &Output)
         found.extend(learning::read_paths(folder).map_err(Failed::file)?);
     }
     learning::check(&mut found, &graders).await;
-    let mut items = Vec::new();
-    let sound = found.iter().filter(|it| it.is_sound()).count();
-    let refused = found.len() - sound;
-    for it in found {
-        let is_sound = it.is_sound();
-        let problems: Vec<v1::Problem> = it.problems.into_iter().map(Into::into).collect();
-        report_checked(&it.folder, is_sound, &[], &problems, output)?;
-        if output.is_json() {
-            items.push(json!({
-                "path": it.folder.display().to_string(),
-                "valid": is_sound,
-                "problems": problems_json(&problems)?,
-            }));
-        }
-    }
-    output.value(&json!({"valid": sound, "refused": refused, "paths": items}))?;
-    output.line(&format!("{sound} valid, {refused} refused"))?;
-    Ok(exit(refused == 0, 1))
+    let checked = found.into_iter().map(|it| {
+        let checked = Checked::new(it.folder.clone(), it.is_sound(), it.problems);
+        checked.report(output)?;
+        Ok::<_, Failed>(checked)
+    });
+    let checked: Vec<_> = checked.collect::<Result<_, _>>()?;
+    summarize_checked(&checked, "paths", output)
 }
 
 fn status(holds: bool, otherwise: CheckStatus) -> CheckStatus {
     if holds { CheckStatus::Ok } else { otherwise }
 }
 
-/// Which confinements hold for the process that runs learners' solutions.
+/// Returns which confinements the process that runs learners' solutions has.
 pub(super) async fn confinement(config: &Config) -> Result<Vec<Finding>, Failed> {
     let sandbox = learning::sandbox(&config.learning)?;
     let demanded = if config.learning.require_confinement {

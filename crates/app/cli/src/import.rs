@@ -1,4 +1,4 @@
-//! Skills from folders: `import`, `publish`, `validate`.
+//! Commands on folders of skills: `import`, `publish`, `validate`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
@@ -15,10 +14,8 @@ use tonic::Status;
 use super::connect::Client;
 use super::folder;
 use super::folder::{Claim, Draft, Ids};
-use super::outcome::{
-    LeftOut, Outcome, problems_json, report_checked, report_published, summarize,
-};
-use super::output::{self, Exit, FAINT, Failed, List, Output, exit, json_of, note};
+use super::outcome::{Checked, LeftOut, Outcome, report_published, summarize, summarize_checked};
+use super::output::{self, Exit, FAINT, Failed, Output, exit, json_of, note};
 use super::scan::REVIEW_EXIT_CODE;
 use super::skill_args::Home;
 use contract::v1;
@@ -26,7 +23,7 @@ use contract::v1::publish_skills_response::Result as Item;
 use model::{Code, Problem, SkillId};
 use registry::Bundle;
 
-/// Skills read ahead of the server.
+/// Skills that are read ahead of the server: each may have 16 MiB.
 const READ_AHEAD_CONCURRENCY: usize = 8;
 
 #[derive(Debug, Args)]
@@ -90,24 +87,16 @@ pub(super) fn request(
     summary: &str,
     activate: Option<bool>,
 ) -> v1::PublishSkillRequest {
-    let Bundle {
-        id: _,
-        files,
-        folder,
-        strict,
-    } = bundle;
+    let files = bundle.files.into_iter().map(|(path, content)| v1::File {
+        path: path.to_string(),
+        content,
+    });
     v1::PublishSkillRequest {
         skill_id: id,
-        files: files
-            .into_iter()
-            .map(|(path, content)| v1::File {
-                path: path.to_string(),
-                content,
-            })
-            .collect(),
-        folder,
+        files: files.collect(),
+        folder: bundle.folder,
         change_summary: summary.to_owned(),
-        strict,
+        strict: bundle.strict,
         activate,
         ..Default::default()
     }
@@ -118,7 +107,7 @@ fn found_below(root: &Path) -> Result<folder::SkillFolders, Failed> {
     folder::find(root).map_err(Failed::file)
 }
 
-/// What was left out of a folder.
+/// Returns the files that were left out of a folder.
 fn left_out(folder: &Path, problems: &[Problem]) -> LeftOut {
     let rules = [folder::LEFT_OUT, "file-not-regular", "file-lfs-pointer"];
     let left_out = problems
@@ -136,12 +125,12 @@ struct FolderReader {
     strict: bool,
     dry_run: bool,
     left: LeftOut,
-    /// Those whose answers are to come.
+    /// The folders whose answers are still to come.
     sent: Arc<Mutex<VecDeque<PathBuf>>>,
 }
 
 impl FolderReader {
-    /// What became of those that were not sent.
+    /// Returns the outcomes of folders that were not sent.
     fn read(
         &mut self,
         paths: Vec<PathBuf>,
@@ -166,8 +155,8 @@ impl FolderReader {
                     let mut skill = request(id.to_string(), bundle, &self.summary, None);
                     skill.dry_run = self.dry_run;
                     let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-                    // Before it is sent: its answer may be there before the next line is
-                    // reached, and answers come in this order.
+                    // Before it is sent, since its answer may come before the next line runs;
+                    // answers come in this order, and name no folder.
                     sent.push_back(path);
                     drop(sent);
                     let item = v1::PublishSkillsRequest { skill: Some(skill) };
@@ -177,15 +166,15 @@ impl FolderReader {
                 }
             }
         }
-        // A skill inside a skill is read with both.
+        // The files of a skill inside a skill are read with both.
         self.left.sort();
         self.left.dedup_by(|a, b| a.0 == b.0);
         settled
     }
 }
 
-/// What became of the folders that were sent, in the order of the answers, and why there
-/// are no more of them.
+/// Receives the outcomes of the folders that were sent, in the order of the answers, and the
+/// error that ended the stream.
 pub(super) async fn receive(
     mut answers: impl Stream<Item = Result<v1::PublishSkillsResponse, Status>> + Unpin,
     sent: &Mutex<VecDeque<PathBuf>>,
@@ -260,8 +249,8 @@ pub(super) async fn import(client: &Client, options: Import, output: &Output) ->
     }
 }
 
-/// What became of all folders: an answer that did not come is no success, nor is a copy of
-/// what was refused.
+/// Completes the outcomes of all folders: an answer that did not come is no success, nor is a copy
+/// of what was refused.
 fn completed(
     mut outcomes: BTreeMap<PathBuf, Outcome>,
     all: Vec<PathBuf>,
@@ -290,7 +279,8 @@ pub(super) async fn publish(client: &Client, options: Publish, output: &Output) 
     let (dry_run, mut ids) = (options.dry_run, Ids::new(options.home.named()));
     let path = folder.clone();
     let read = tokio::task::spawn_blocking(move || {
-        // A short name is the slug of a skill that is there.
+        // A short name is the slug of a stored skill. The folder is checked under some id with
+        // that slug; the name itself is sent, and the server resolves it.
         let known = id.as_ref().and_then(|id| {
             let short = || SkillId::new(SkillId::LOCAL, "global", id).ok();
             id.parse().ok().or_else(short)
@@ -321,11 +311,11 @@ pub(super) async fn publish(client: &Client, options: Publish, output: &Output) 
     request.dry_run = dry_run;
     let published = client.registry().publish_skill(request).await?.into_inner();
     if output.is_json() {
-        let mut said = json_of(&published)?;
-        if let Some(said) = said.as_object_mut().filter(|_| dry_run) {
-            said.insert("dry_run".to_owned(), true.into());
+        let mut json = json_of(&published)?;
+        if let Some(json) = json.as_object_mut().filter(|_| dry_run) {
+            json.insert("dry_run".to_owned(), true.into());
         }
-        output.value(&said)?;
+        output.value(&json)?;
     }
     report_published(&published, output)?;
     if dry_run {
@@ -335,64 +325,30 @@ pub(super) async fn publish(client: &Client, options: Publish, output: &Output) 
     Ok(exit(!is_held, REVIEW_EXIT_CODE))
 }
 
-/// A folder that was looked at.
-struct Checked {
-    path: PathBuf,
-    is_valid: bool,
-    problems: Vec<v1::Problem>,
-}
-
-const CHECKED: List<Checked> = List::new(&[
-    ("path", |it| it.path.display().to_string()),
-    ("state", |it| {
-        let state = if it.is_valid { "valid" } else { "refused" };
-        state.to_owned()
-    }),
-    ("problems", |it| it.problems.len().to_string()),
-]);
-
 pub(super) fn validate(options: &Validate, output: &Output) -> Exit {
-    let (mut checked, mut items) = (Vec::new(), Vec::new());
+    let mut checked = Vec::new();
     for root in &options.folders {
         let mut found = found_below(root)?.folders;
+        // Its draft reports that there is no SKILL.md.
         if found.is_empty() {
             found.push(root.clone());
         }
         for path in found {
-            let mended = if options.fix {
-                folder::fix(&path).map_err(Failed::file)?
-            } else {
-                Vec::new()
-            };
-            let mended: Vec<v1::Problem> = mended.into_iter().map(Into::into).collect();
+            // Before it is read: the problems that are reported are those that are left.
+            let fixed = options
+                .fix
+                .then(|| folder::fix(&path).map_err(Failed::file));
+            let fixed = fixed.transpose()?;
             let draft = Draft::read(&path, None, options.strict);
-            let (is_valid, problems) = (draft.is_valid, draft.candidate.problems);
-            let problems: Vec<v1::Problem> = problems.into_iter().map(Into::into).collect();
-            report_checked(&path, is_valid, &mended, &problems, output)?;
-            if output.is_json() {
-                let mut item = json!({
-                    "path": path.display().to_string(),
-                    "valid": is_valid,
-                    "problems": problems_json(&problems)?,
-                });
-                if let Some(item) = item.as_object_mut().filter(|_| options.fix) {
-                    item.insert("fixed".to_owned(), json!(problems_json(&mended)?));
-                }
-                items.push(item);
+            let mut one = Checked::new(path, draft.is_valid, draft.candidate.problems);
+            if let Some(fixed) = fixed {
+                one = one.with_fixed(fixed);
             }
-            checked.push(Checked {
-                path,
-                is_valid,
-                problems,
-            });
+            one.report(output)?;
+            checked.push(one);
         }
     }
-    let valid = checked.iter().filter(|it| it.is_valid).count();
-    let refused = checked.len() - valid;
-    output.value(&json!({"valid": valid, "refused": refused, "skills": items}))?;
-    output.rows(&CHECKED, &checked)?;
-    output.line(&format!("{valid} valid, {refused} refused"))?;
-    Ok(exit(refused == 0, 1))
+    summarize_checked(&checked, "skills", output)
 }
 
 #[cfg(test)]

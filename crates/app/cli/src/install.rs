@@ -13,9 +13,9 @@ use ::install::Method;
 use model::SystemClock;
 use provision::{CommandReport, Concern, Provision, Targets, Tone, Wish};
 
-/// How long it waits for another process that installs to the same folder.
+/// How long to wait for another process that installs to the same folder.
 const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
-/// Exits where a skill is not to be used, and where a person should look at one.
+/// Exit codes where a skill must not be used, and where a person should review one.
 const BLOCKED_EXIT_CODE: u8 = 3;
 const REVIEW_EXIT_CODE: u8 = 4;
 
@@ -142,7 +142,7 @@ pub(super) struct Audit {
     place: Where,
 }
 
-/// The folders that are meant.
+/// Returns the folders that are meant.
 fn targets(place: Where) -> Result<Targets, Failed> {
     let wish = Wish {
         agents: place.agents,
@@ -157,11 +157,11 @@ fn targets(place: Where) -> Result<Targets, Failed> {
     })?)
 }
 
-/// Calls what works with a server, and counts the skills that it fetches.
-async fn with<T>(
-    client: &Client,
+/// Runs work with a server, with a count of the skills that it fetches.
+async fn with<'client, T>(
+    client: &'client Client,
     place: Where,
-    call: impl AsyncFnOnce(&Provision<'_, Served<'_>>) -> Result<T, Failed>,
+    call: impl AsyncFnOnce(&Provision<'_, Served<'client>>) -> Result<T, Failed>,
 ) -> Result<(T, Targets), Failed> {
     let targets = targets(place)?;
     let bar = output::counter("skills fetched");
@@ -177,13 +177,14 @@ async fn with<T>(
     Ok((answer?, targets))
 }
 
-/// Prints what a command is told.
-fn show(told: &CommandReport, output: &Output) -> Exit {
-    for text in &told.notes {
+/// Prints the report of a command.
+fn show(report: &CommandReport, output: &Output) -> Exit {
+    // To stderr, also with JSON.
+    for text in &report.notes {
         note(&format!("{WARN}warning:{WARN:#} {text}"));
     }
-    output.value(&told.json)?;
-    for line in &told.lines {
+    output.value(&report.json)?;
+    for line in &report.lines {
         let style = match line.tone {
             Tone::Good => GOOD,
             Tone::Warn => WARN,
@@ -192,7 +193,7 @@ fn show(told: &CommandReport, output: &Output) -> Exit {
         };
         output.line(&format!("{style}{}{style:#} {}", line.word, line.text))?;
     }
-    Ok(match told.concern {
+    Ok(match report.concern {
         Concern::None => ExitCode::SUCCESS,
         Concern::Look => ExitCode::from(REVIEW_EXIT_CODE),
         Concern::Refuse => ExitCode::from(BLOCKED_EXIT_CODE),
@@ -217,26 +218,22 @@ pub(super) fn uninstall(options: Uninstall, output: &Output) -> Exit {
     show(&provision::of_removed(&removed), output)
 }
 
-/// Those that ask a server.
+/// Runs the commands that need a server.
 pub(super) async fn served(client: &Client, command: Command, output: &Output) -> Exit {
     match command {
         Command::Install(options) => install(client, options, output).await,
         Command::Update(options) => {
             let (place, skills, force) = (options.place, options.skills, options.force);
-            let call = async |with: &Provision<'_, Served<'_>>| {
-                provision::update(with, skills, force).await
-            };
+            let call = async |with: &Provision<'_, _>| provision::update(with, skills, force).await;
             let (changes, targets) = with(client, place, call).await?;
             show(&provision::of_changes(&changes, &targets), output)
         }
         Command::Outdated(options) => {
-            let call = async |with: &Provision<'_, Served<'_>>| provision::newer(with).await;
-            let (found, _) = with(client, options.place, call).await?;
+            let (found, _) = with(client, options.place, provision::newer).await?;
             show(&provision::of_newer(&found), output)
         }
         Command::Audit(options) => {
-            let call = async |with: &Provision<'_, Served<'_>>| provision::audit(with).await;
-            let (found, _) = with(client, options.place, call).await?;
+            let (found, _) = with(client, options.place, provision::audit).await?;
             show(&provision::of_audit(&found), output)
         }
         Command::Uninstall(_) | Command::Installed(_) => {
@@ -251,12 +248,12 @@ async fn install(client: &Client, options: Install, output: &Output) -> Exit {
         MethodName::Copy => Method::Copy,
         MethodName::Symlink => Method::Symlink,
     };
-    let call = async |with: &Provision<'_, Served<'_>>| {
+    let call = async |with: &Provision<'_, _>| {
         provision::install(with, skills, method, frozen, force).await
     };
     let (changes, targets) = with(client, options.place, call).await?;
     let exit = show(&provision::of_changes(&changes, &targets), output)?;
-    // Less than the lock of `npx skills` says is no success.
+    // An install of less than the lock of `npx skills` lists is no success.
     Ok(if changes.missing.is_empty() {
         exit
     } else {

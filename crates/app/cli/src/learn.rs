@@ -1,4 +1,4 @@
-//! Commands of a learner, of whoever reviews, and of whoever writes learning paths.
+//! Commands of learners, of reviewers, and of authors of learning paths.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::connect::Client;
-use super::output::{Done, Exit, FAINT, Failed, GOOD, HINT, List, Output, WARN, counted, time};
+use super::output::{Done, Exit, FAINT, Failed, GOOD, List, Output, WARN, counted, lower, time};
 use super::{exercise, teach};
 use contract::v1;
 
@@ -97,9 +97,7 @@ pub(super) enum Action {
 const PATHS: List<v1::LearningPathSummary> = List::new(&[
     ("path", |path| path.id.clone()),
     ("name", |path| path.name.clone()),
-    ("for", |path| {
-        format!("{:?}", path.difficulty()).to_lowercase()
-    }),
+    ("for", |path| lower(path.difficulty())),
     ("hours", |path| path.estimated_hours.to_string()),
     ("exercises", |path| {
         let done = path.progress.unwrap_or_default();
@@ -114,9 +112,7 @@ const PATHS: List<v1::LearningPathSummary> = List::new(&[
 const EXERCISES: List<v1::ExerciseSummary> = List::new(&[
     ("exercise", |exercise| exercise.id.clone()),
     ("title", |exercise| exercise.title.clone()),
-    ("type", |exercise| {
-        format!("{:?}", exercise.r#type()).to_lowercase()
-    }),
+    ("type", |exercise| lower(exercise.r#type())),
     ("minutes", |exercise| exercise.estimated_minutes.to_string()),
     ("status", |exercise| {
         let status = match exercise.status() {
@@ -133,6 +129,7 @@ const EXERCISES: List<v1::ExerciseSummary> = List::new(&[
 pub(super) async fn learn(client: &Client, options: Learn, output: &Output) -> Exit {
     let Learn { learner, action } = options;
     let learner = learner.unwrap_or_default();
+    // A server has done this at its start.
     client.admit_paths().await;
     let done = match action {
         Action::List { category } => {
@@ -178,13 +175,14 @@ pub(super) async fn learn(client: &Client, options: Learn, output: &Output) -> E
     done.map(|()| ExitCode::SUCCESS).map_err(reword)
 }
 
+/// Hints name a field of the request; a person sets it by a flag.
 fn reword(failed: Failed) -> Failed {
     failed.reword("Set `practice`", "Add `--practice`")
 }
 
 /// A part of a whole, as a bar of 20.
 fn chart(percent: u32) -> String {
-    let full = usize::try_from(percent.min(100) / 5).unwrap_or(0);
+    let full = percent.min(100) as usize / 5;
     let (full, empty) = ("█".repeat(full), "░".repeat(20 - full));
     format!("{GOOD}{full}{GOOD:#}{FAINT}{empty}{FAINT:#} {percent:>3} %")
 }
@@ -197,9 +195,7 @@ async fn list(client: &Client, learner: String, category: String, output: &Outpu
     };
     let answer = output.answer(client.learning().get_paths(request).await?)?;
     output.list(&PATHS, &answer.paths)?;
-    output.note(&format!(
-        "{HINT}hint:{HINT:#} `repertoire learn start PATH` begins one"
-    ));
+    output.hint("`repertoire learn start PATH` begins one");
     Ok(())
 }
 
@@ -225,7 +221,7 @@ async fn hint(client: &Client, request: v1::RevealHintRequest, output: &Output) 
     output.lines(&hint.hint)?;
     output.note(&format!(
         "{} left; the best score is {:.2} now",
-        counted(usize::try_from(hint.hints_remaining).unwrap_or(0), "hint"),
+        counted(hint.hints_remaining as usize, "hint"),
         hint.max_score
     ));
     Ok(())
@@ -246,30 +242,21 @@ async fn progress(client: &Client, request: v1::GetProgressRequest, output: &Out
     }
     let overall = progress.overall.unwrap_or_default();
     let streak = progress.streak.unwrap_or_default();
-    let days = usize::try_from(streak.current_streak).unwrap_or(0);
     output.line("")?;
     output.line(&format!(
         "{} in a row, {} the longest; {:.1} hours",
-        counted(days, "day"),
+        counted(streak.current_streak as usize, "day"),
         streak.longest_streak,
         overall.total_hours_spent
     ))?;
     if overall.reviews_due > 0 {
-        let due = usize::try_from(overall.reviews_due).unwrap_or(0);
-        output.line(&format!(
-            "{WARN}{}{WARN:#} to review",
-            counted(due, "exercise")
-        ))?;
+        let due = counted(overall.reviews_due as usize, "exercise");
+        output.line(&format!("{WARN}{due}{WARN:#} to review"))?;
     }
     if !overall.skills_mastered.is_empty() {
         output.line(&format!("mastered: {}", overall.skills_mastered.join(", ")))?;
     }
-    for earned in &progress.achievements {
-        output.line(&format!(
-            "{GOOD}★ {}{GOOD:#} {}",
-            earned.name, earned.description
-        ))?;
-    }
+    exercise::achievements(&progress.achievements, output)?;
     for entry in &progress.recent_activity {
         activity(entry, output)?;
     }
@@ -289,8 +276,8 @@ fn activity(entry: &v1::ActivityEntry, output: &Output) -> Done {
 async fn reset(client: &Client, request: v1::ResetProgressRequest, output: &Output) -> Done {
     let is_done = request.confirm;
     let reset = output.answer(client.learning().reset_progress(request).await?)?;
-    let count = usize::try_from(reset.exercises_reset).unwrap_or(0);
-    let (count, share) = (counted(count, "exercise"), reset.previous_completion);
+    let count = counted(reset.exercises_reset as usize, "exercise");
+    let share = reset.previous_completion;
     if is_done {
         return output.line(&format!(
             "reset {count}, {share} % were completed; achievements stay"
@@ -299,7 +286,7 @@ async fn reset(client: &Client, request: v1::ResetProgressRequest, output: &Outp
     output.line(&format!(
         "would reset {count}, {share} % are completed; achievements stay"
     ))?;
-    output.note(&format!("{HINT}hint:{HINT:#} --yes does it"));
+    output.hint("--yes does it");
     Ok(())
 }
 

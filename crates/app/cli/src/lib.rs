@@ -5,10 +5,10 @@
 //! * A command speaks the contract, to a running server or, in process, to the
 //!   services over a data directory: the same calls, the same refusals. What stays
 //!   (`mcp`, `watch`, `dev --publish`) starts a server instead, in the background.
-//! * What a command found goes to stdout, in the format that was asked for: else as a
+//! * The result of a command goes to stdout, in the format that was asked for: by default as a
 //!   table to a terminal and as plain text into a pipe. Everything else goes to stderr.
-//! * A command says all that it has to say, as JSON, as a list and in sentences, and
-//!   `Output` writes what the format is for.
+//! * A command gives its result as JSON, as a list and in sentences, and `Output` writes the
+//!   one that the format asks for.
 //! * Exit codes: 0 all is well, 1 something was refused or failed, 2 the command
 //!   line is wrong.
 //!
@@ -74,15 +74,15 @@ use std::process::ExitCode;
 
 use ::folders as folder;
 pub use args::Cli;
-use args::Command;
+use args::{Command, Global};
 use clap::error::ErrorKind;
-use output::{Done, Exit, Failed, HINT, Output};
+use output::{Done, Exit, Failed, Output};
 
 use model::Code;
 use server::{Config, ConfigError, LogFormat, Telemetry};
 
-/// Threads for work that blocks: as many as the executor has permits, so that nothing
-/// waits behind its back.
+/// Threads for work that blocks: as many as the executor has permits. With fewer, work that has a
+/// permit would wait for a thread, where the executor neither sees nor ends it.
 fn blocking_threads() -> usize {
     let processors = std::thread::available_parallelism();
     executor::threads(processors.map_or(1, std::num::NonZero::get))
@@ -91,26 +91,21 @@ fn blocking_threads() -> usize {
 /// Runs a command line.
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
-    if matches!(cli.command, Command::Background) {
-        // Nobody reads its stderr.
+    let Cli { global, command } = cli;
+    if matches!(command, Command::Background) {
+        // It has no stderr: the log is all that is left of a panic.
         std::panic::set_hook(Box::new(|info| {
             tracing::error!("a thread panicked: {info}");
         }));
     }
     model::quiet_panics();
-    let (command_now, name) = renamed::now(cli.command);
-    let cli = Cli {
-        command: command_now,
-        ..cli
-    };
-    let output = Output::new(cli.global.format());
+    let (command, name) = renamed::now(command);
+    let output = Output::new(global.format());
     if let Some(name) = name {
-        // Not where programs read: what failed is JSON on stderr, too.
-        output.note(&format!(
-            "{HINT}hint:{HINT:#} this command is called `repertoire {name}` now"
-        ));
+        // Not with JSON: stderr has a failure as JSON then, and nothing else.
+        output.hint(&format!("this command is called `repertoire {name}` now"));
     }
-    if output.is_rows() && !cli.command.prints_rows() {
+    if output.is_rows() && !command.prints_rows() {
         let error = "this command prints no rows: the formats `tsv` and `ids` are not for it";
         command_line::wrong(ErrorKind::InvalidValue, error);
     }
@@ -122,21 +117,18 @@ pub fn run(cli: Cli) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return output.failed(&Failed::fault(error)),
     };
-    let is_check = matches!(cli.command, Command::Check(_));
-    let result = runtime.block_on(command(cli, &output));
-    // A thread that still waits for a disk or a terminal does not hold us up.
+    let is_check = matches!(command, Command::Check(_));
+    let result = runtime.block_on(execute(global, command, &output));
+    // Bounded, since a thread may still wait for a disk, or for a line from a terminal.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
-    match result {
-        Ok(code) => code,
-        Err(failed) => {
-            let code = output.failed(&failed);
-            if is_check {
-                compose::unanswered(&failed)
-            } else {
-                code
-            }
+    result.unwrap_or_else(|failed| {
+        let code = output.failed(&failed);
+        if is_check {
+            compose::unanswered(&failed)
+        } else {
+            code
         }
-    }
+    })
 }
 
 /// A command without exit codes of its own.
@@ -144,13 +136,12 @@ fn code(done: Done) -> Exit {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-async fn command(cli: Cli, output: &Output) -> Exit {
-    let Cli { global, command } = cli;
-    // These need nothing that could be wrong.
+async fn execute(global: Global, command: Command, output: &Output) -> Exit {
+    // These need no config file, which could be wrong.
     let command = match command {
         Command::Completions(options) => return code(manual::completions(&options, output)),
         Command::Man(options) => return code(manual::man(&options, output)),
-        // It says itself what is wrong.
+        // It reads the config file itself, and reports all of its mistakes.
         Command::Config(options) => {
             return tokio::task::block_in_place(|| config::config(&global, options, output));
         }
@@ -162,7 +153,7 @@ async fn command(cli: Cli, output: &Output) -> Exit {
         None => Config::default(),
     };
     if !matches!(command, Command::Serve(_) | Command::Background) {
-        // Where the services run in process, a fault has a log to go to.
+        // For faults of services in process. `serve` and `background` set up logs of their own.
         Telemetry::start("error", LogFormat::Text, None).map_err(Failed::fault)?;
     }
     let local = || connect::local_settings(&global, &config);
@@ -197,6 +188,7 @@ async fn command(cli: Cli, output: &Output) -> Exit {
                 }
                 _ => connect::connect(&global, &config).await?,
             };
+            // Boxed: one future for all commands is as large as the largest of them.
             let result = Box::pin(with_client(&client, command, output)).await;
             client.close().await;
             result

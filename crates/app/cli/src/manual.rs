@@ -1,4 +1,4 @@
-//! What is made from the command line itself: completions for shells, and manual pages.
+//! Completions for shells and manual pages, made from the command line itself.
 
 use std::path::{Path, PathBuf};
 
@@ -61,21 +61,16 @@ pub(super) struct Manual {
     markdown: bool,
 }
 
-/// What people are to see: the commands that are hidden are not in it.
+/// The command line without hidden commands.
 fn shown() -> Command {
     let all = command_line().disable_help_subcommand(true);
-    let mut command = Command::new("repertoire")
+    Command::new("repertoire")
         .version(env!("CARGO_PKG_VERSION"))
         .disable_help_subcommand(true)
+        .about(Resettable::from(all.get_about().cloned()))
+        .after_help(Resettable::from(all.get_after_help().cloned()))
         .args(all.get_arguments().cloned())
-        .subcommands(all.get_subcommands().filter(|c| !c.is_hide_set()).cloned());
-    if let Some(about) = all.get_about() {
-        command = command.about(about.clone());
-    }
-    if let Some(help) = all.get_after_help() {
-        command = command.after_help(help.clone());
-    }
-    command
+        .subcommands(all.get_subcommands().filter(|c| !c.is_hide_set()).cloned())
 }
 
 pub(super) fn completions(options: &Completions, output: &Output) -> Done {
@@ -101,9 +96,10 @@ pub(super) fn man(options: &Manual, output: &Output) -> Done {
     output.line(&format!("{GOOD}{pages} in {}{GOOD:#}", folder.display()))
 }
 
-/// docs/cli.md: the help of every command, in its groups. What all have in common comes first,
-/// and once.
+/// docs/cli.md: the help of every command, in its groups. The common options come first, and
+/// once.
 fn reference() -> String {
+    // Else the page would have values from the environment of the machine that renders it.
     let mut command = shown().mut_args(|arg| arg.hide_env_values(true));
     command.build();
     let common = command
@@ -157,6 +153,7 @@ fn write_pages(command: &Command, folder: &Path, pages: &mut Vec<String>) -> Don
 
 /// The name of a command's page and its text, in which examples keep their lines.
 fn page(command: &Command) -> std::io::Result<(String, Vec<u8>)> {
+    // clap_mangen would join the lines of the examples: they are added below as they are.
     let page = Man::new(command.clone().after_help(Resettable::Reset));
     let mut text = Vec::new();
     page.render(&mut text)?;

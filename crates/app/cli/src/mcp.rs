@@ -1,11 +1,11 @@
 //! `repertoire mcp`.
 
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::connect::Client;
 use super::output::{Done, Failed};
+use super::serve::StopSignals;
 use gateway::Gateway;
 use mcp::McpServer;
 use mcp_transport::serve_stdio;
@@ -59,17 +59,10 @@ pub(super) async fn mcp(client: &Client, options: &Mcp) -> Done {
         .hint(format!("the toolsets are {}", toolsets.join(", "))));
     };
     let stop = CancellationToken::new();
-    let (mut interrupt, mut terminate) = (
-        signal(SignalKind::interrupt())?,
-        signal(SignalKind::terminate())?,
-    );
-    let signals = stop.clone();
+    let (mut signals, signalled) = (StopSignals::new()?, stop.clone());
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        signals.cancel();
+        signals.recv().await;
+        signalled.cancel();
     });
     serve_stdio(make(), stop).await.map_err(Failed::fault)
 }

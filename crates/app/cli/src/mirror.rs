@@ -1,4 +1,4 @@
-//! All skills as a tree of files, and as a repository: nobody is locked in.
+//! Export of all skills as a tree of files, and as a Git repository: a way out.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,12 +18,13 @@ use contract::v1;
 use model::{Code, SkillId, VersionNumber};
 use store::AtomicFile;
 
-/// The list of what was written, in the folder.
+/// The file with the list of exported skills.
 const LIST: &str = "skills.json";
-/// Where a skill is written before it is put into its place. No id begins with a dot.
+/// The folder in which a skill is written before it is moved to its own. No id begins with a
+/// dot.
 const WORK: &str = ".writing";
 const SKILLS_PER_PAGE: i32 = 500;
-/// Who commits: the same everywhere, so that the same skills make the same commit.
+/// The author of commits: the same everywhere, so that the same skills make the same commit.
 const AUTHOR: &str = "Repertoire";
 const EMAIL: &str = "repertoire@localhost";
 
@@ -53,7 +54,7 @@ struct Entry {
     created_at: i64,
 }
 
-/// What was written.
+/// The skills of an export.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct List {
     skills: Vec<Entry>,
@@ -63,7 +64,7 @@ fn at(path: &Path) -> impl Fn(std::io::Error) -> Failed + '_ {
     move |error| Failed::file(format!("cannot write {}: {error}", path.display()))
 }
 
-/// What an earlier export wrote to a folder; nothing where it is empty, or not there.
+/// Reads the list of an earlier export; empty where the folder is empty, or does not exist.
 fn earlier(folder: &Path) -> Result<List, Failed> {
     let list = folder.join(LIST);
     match fs::read(&list) {
@@ -75,8 +76,7 @@ fn earlier(folder: &Path) -> Result<List, Failed> {
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
-            // Skills that are gone are removed from the folder, so it has to be one that an
-            // export made.
+            // An export removes skills that are gone, so it must not get a folder of other files.
             if entries.any(|entry| entry.file_name() != ".git") {
                 let message = format!(
                     "{} has files, and no {LIST} of an earlier export",
@@ -90,7 +90,7 @@ fn earlier(folder: &Path) -> Result<List, Failed> {
     }
 }
 
-/// The active versions of all skills of a namespace, by id.
+/// Lists the active versions of all skills of a namespace, by id.
 async fn wanted(client: &Client, namespace: &str) -> Result<Vec<Entry>, Failed> {
     let (source, author) = namespace.split_once('/').unwrap_or((namespace, ""));
     let mut request = v1::ListSkillsRequest {
@@ -104,7 +104,7 @@ async fn wanted(client: &Client, namespace: &str) -> Result<Vec<Entry>, Failed> 
         request.page_token = page_token;
         let page = client.lookup().list_skills(request.clone()).await?;
         let page = page.into_inner();
-        // Those that are built in come with every server.
+        // Every server brings the built-in ones itself.
         let own = page.skills.into_iter();
         for skill in own.filter(|skill| !skill.id.starts_with("builtin/")) {
             let request = v1::GetVersionRequest {
@@ -136,27 +136,30 @@ pub(super) async fn all(client: &Client, folder: PathBuf, options: Tree, output:
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     let work = folder.join(WORK);
     if work.exists() {
-        // Of an export that was ended.
+        // Of an export that was killed.
         fs::remove_dir_all(&work).map_err(at(&work))?;
     }
     if before.skills.is_empty() {
-        // From now on the folder is that of an export, which the next one goes on with.
+        // Before the first skill: an export that is killed now can be repeated, as the folder is
+        // one with a list.
         write_list(&folder, &before)?;
     }
-    // Before anything is written: on some disks a name is the same in capitals.
+    // Before anything is written: on a file system without case a new skill's folder may be
+    // that of a removed one.
     let removed = remove_gone(&folder, &before, &skills)?;
     let bar = output::bar(skills.len() as u64, "skills");
     let mut written = 0;
     for entry in &skills {
-        let place = folder.join(&entry.id);
-        let is_same = before.skills.contains(entry) && place.is_dir();
+        let to = folder.join(&entry.id);
+        let is_same = before.skills.contains(entry) && to.is_dir();
         if !is_same {
-            write(client, entry, &place, &work).await?;
+            write(client, entry, &to, &work).await?;
             written += 1;
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
+    // The date of the commit: with today's the same skills would make another commit.
     let newest = skills.iter().map(|entry| entry.created_at).max();
     let newest = newest.unwrap_or(0);
     let count = skills.len();
@@ -192,33 +195,33 @@ fn write_list(folder: &Path, list: &List) -> Done {
     file.persist(true).map_err(at(&path))
 }
 
-/// Removes the skills of the list before that are no longer there, with the folders that had
-/// nothing else. How many.
+/// Removes the skills that an earlier export wrote and that no longer exist, with folders that
+/// become empty. Returns how many.
 fn remove_gone(folder: &Path, before: &List, now: &[Entry]) -> Result<usize, Failed> {
     let there: BTreeSet<&str> = now.iter().map(|entry| entry.id.as_str()).collect();
     let gone = before.skills.iter();
     let gone = gone.filter(|entry| !there.contains(entry.id.as_str()));
     let mut removed = 0;
     for entry in gone {
-        // A list is a file like others: what it says is no path before it is an id.
+        // The list may have been edited or pulled: only a valid id is a safe path.
         let Ok(id) = entry.id.parse::<SkillId>() else {
             continue;
         };
-        let place = folder.join(id.as_str());
-        if place.is_dir() {
-            fs::remove_dir_all(&place).map_err(at(&place))?;
+        let path = folder.join(id.as_str());
+        if path.is_dir() {
+            fs::remove_dir_all(&path).map_err(at(&path))?;
             removed += 1;
         }
-        for above in place.ancestors().skip(1).take(2) {
-            // One with something in it stays.
+        for above in path.ancestors().skip(1).take(2) {
+            // Fails where it is not empty, as it should.
             fs::remove_dir(above).ok();
         }
     }
     Ok(removed)
 }
 
-/// Writes a skill elsewhere, and puts it into its place.
-async fn write(client: &Client, entry: &Entry, place: &Path, work: &Path) -> Done {
+/// Writes a skill to `work`, and moves it to its own folder: one that is there is complete.
+async fn write(client: &Client, entry: &Entry, to: &Path, work: &Path) -> Done {
     let id: SkillId = entry.id.parse().map_err(Failed::fault)?;
     let number = VersionNumber::new(entry.version_number);
     let number = number.ok_or_else(|| Failed::fault("a version without a number"))?;
@@ -238,17 +241,18 @@ async fn write(client: &Client, entry: &Entry, place: &Path, work: &Path) -> Don
         fs::create_dir_all(folder).map_err(at(folder))?;
         fs::write(&file, &content).map_err(at(&file))?;
     }
-    if place.exists() {
-        fs::remove_dir_all(place).map_err(at(place))?;
+    // A rename does not replace a folder with files in it.
+    if to.exists() {
+        fs::remove_dir_all(to).map_err(at(to))?;
     }
-    let above = place.parent().unwrap_or(place);
+    let above = to.parent().unwrap_or(to);
     fs::create_dir_all(above).map_err(at(above))?;
-    fs::rename(work, place).map_err(at(place))
+    fs::rename(work, to).map_err(at(to))
 }
 
-/// Runs Git in the folder; what it says on its stdout.
+/// Runs Git in the folder, and returns its stdout.
 fn git<I: AsRef<OsStr>>(folder: &Path, time: i64, args: &[I]) -> Result<String, Failed> {
-    // With the `@` it is seconds, however few.
+    // Without the `@` Git reads a small number as another date.
     let date = format!("@{time} +0000");
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(args);
@@ -267,14 +271,15 @@ fn git<I: AsRef<OsStr>>(folder: &Path, time: i64, args: &[I]) -> Result<String, 
     Err(Failed::file(format!("git did not do it: {words}")))
 }
 
-/// Commits what is in the folder, and pushes it where that was asked for. The commit.
+/// Commits the folder, and pushes it where that was asked for. Returns the commit.
 fn commit(folder: &Path, skills: usize, time: i64, options: &Tree) -> Result<String, Failed> {
     if !folder.join(".git").exists() {
         git(folder, time, &["init", "--quiet", "--initial-branch=main"])?;
     }
-    // Files of skills, whatever a `.gitignore` among them says.
+    // By force: a skill may have a `.gitignore`, and its files belong to the export all the same.
     git(folder, time, &["add", "--all", "--force", "."])?;
     let has_changes = !git(folder, time, &["status", "--porcelain"])?.is_empty();
+    // Git refuses an empty commit; a second export of the same skills is none.
     if has_changes {
         let message = format!("Export of {}", counted(skills, "skill"));
         let args = [
@@ -289,6 +294,7 @@ fn commit(folder: &Path, skills: usize, time: i64, options: &Tree) -> Result<Str
     }
     let commit = git(folder, time, &["rev-parse", "HEAD"])?;
     if let Some(remote) = &options.push {
+        // `--`: a remote that begins with a hyphen is no option of Git.
         let to = format!("HEAD:refs/heads/{}", options.branch);
         git(folder, time, &["push", "--quiet", "--", remote, &to])?;
     }

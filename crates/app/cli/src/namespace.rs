@@ -1,4 +1,4 @@
-//! Commands on namespaces: whose they are, and who sees the skills in them.
+//! Commands on namespaces: their owners, and who sees the skills in them.
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -6,7 +6,7 @@ use super::connect::{Client, pages};
 use super::output::{Done, FAINT, GOOD, List, Output, counted, time};
 use contract::v1;
 
-/// Namespaces that are asked for at once.
+/// Namespaces of one request.
 const NAMESPACES_PER_PAGE: i32 = 1000;
 
 const NAMESPACE_EXAMPLES: &str = "\
@@ -28,18 +28,11 @@ as `repertoire whoami` names them. docs/access.md says more.";
 #[command(after_help = NAMESPACE_EXAMPLES)]
 pub(super) struct Namespace {
     #[command(subcommand)]
-    action: Option<Action>,
-}
-
-impl Namespace {
-    /// It lists namespaces.
-    pub(super) fn prints_rows(&self) -> bool {
-        matches!(self.action, None | Some(Action::List))
-    }
+    pub(super) action: Option<Action>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(super) enum Action {
     /// List the namespaces of which something was said: who sees them, and whose they are.
     List,
     /// Set who sees the skills of a namespace, and who owns it.
@@ -55,7 +48,7 @@ enum Visibility {
 }
 
 #[derive(Debug, Args)]
-struct Set {
+pub(super) struct Set {
     /// `SOURCE/AUTHOR`, the first two parts of the ids of its skills.
     namespace: String,
     /// Who sees its skills; `default`: what the config file says.

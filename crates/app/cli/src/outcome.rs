@@ -1,4 +1,4 @@
-//! What became of folders that were imported, as a person or a program is told.
+//! The outcomes of folders that were imported or checked, for people and for programs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::output::{
-    BAD, Done, FAINT, Failed, GOOD, HINT, List, Output, Style, WARN, counted, json_of,
+    BAD, Done, Exit, FAINT, Failed, GOOD, HINT, List, Output, Style, WARN, counted, exit, json_of,
+    verdict,
 };
 use contract::v1;
 use model::{Code, Problem, Severity};
 
-/// Files that are shown of those that were left out.
+/// The most files that are listed of those that were left out.
 const MAX_SHOWN_FILES: usize = 20;
-/// What stayed on the machine, with the reason.
+/// Files that stayed on the machine, each with the reason.
 pub(super) type LeftOut = Vec<(PathBuf, String)>;
 
-/// What became of one folder.
+/// The outcome of one folder.
 pub(super) enum Outcome {
     Published(Box<v1::PublishSkillResponse>),
     /// It has the same files as another folder, which has this id.
@@ -27,7 +28,7 @@ pub(super) enum Outcome {
     Refused(v1::Refusal),
 }
 
-/// A folder and what became of it. One that was refused has no id.
+/// A folder and its outcome. One that was refused has no id.
 const IMPORTED: List<(PathBuf, Outcome)> = List::new(&[
     ("id", |(_, outcome)| match outcome {
         Outcome::Published(published) => published.skill_id.clone(),
@@ -53,7 +54,7 @@ const PUBLISHED: List<v1::PublishSkillResponse> = List::new(&[
 ]);
 
 impl Outcome {
-    /// The server said nothing of it.
+    /// The server did not answer for it.
     pub(super) fn unanswered() -> Self {
         Self::Refused(v1::Refusal {
             code: Code::ServerUnreachable.name().to_owned(),
@@ -65,7 +66,7 @@ impl Outcome {
         })
     }
 
-    /// What this outcome means for a copy of its folder; none: nothing.
+    /// Returns the outcome of a copy of its folder, where this one decides it.
     pub(super) fn of_copy(&self, of: &Path) -> Option<Self> {
         let Self::Refused(refusal) = self else {
             return None;
@@ -87,10 +88,10 @@ impl Outcome {
         })
     }
 
-    /// Tells of one folder: a person in lines, a program in one.
+    /// Reports one folder: to a person in lines, to a program in one.
     pub(super) fn report(&self, path: &Path, output: &Output) -> Done {
         let is_json = output.is_json();
-        let (word, said) = match self {
+        let (word, json) = match self {
             Self::Published(published) if is_json => ("published", json_of(&**published)?),
             Self::Published(published) => return report_published(published, output),
             Self::Refused(refusal) if !is_json => return report_refused(path, refusal, output),
@@ -100,7 +101,7 @@ impl Outcome {
             ),
             Self::Refused(refusal) => ("refused", refusal_json(Map::new(), refusal)?),
         };
-        output.json(&json!({"path": path.display().to_string(), word: said}).to_string())
+        output.json(&json!({"path": path.display().to_string(), word: json}).to_string())
     }
 }
 
@@ -116,7 +117,7 @@ fn word(published: &v1::PublishSkillResponse) -> &'static str {
     }
 }
 
-/// What became of all folders, each of which is of one kind of these.
+/// The outcomes of all folders, by kind.
 struct Summary<'a> {
     published: Vec<(&'a Path, &'a v1::PublishSkillResponse)>,
     copies: Vec<(&'a Path, &'a str, &'a Path)>,
@@ -140,7 +141,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// How many were created, updated, and are as they were.
+    /// The numbers of created, updated and unchanged skills.
     fn counts(&self) -> [usize; 3] {
         let count = |what| {
             let found = self.published.iter().filter(|(_, it)| word(it) == what);
@@ -177,12 +178,13 @@ impl<'a> Summary<'a> {
             })
         });
         let refused = self.refused.iter().map(|(path, refusal)| {
-            let said = Map::from_iter([("path".to_owned(), shown(path).into())]);
-            refusal_json(said, refusal)
+            let path = Map::from_iter([("path".to_owned(), shown(path).into())]);
+            refusal_json(path, refusal)
         });
-        let left_out = left_out.iter();
-        let left_out = left_out.map(|(path, why)| json!({"path": shown(path), "reason": why}));
-        let mut said = json!({
+        let left_out = left_out
+            .iter()
+            .map(|(path, why)| json!({"path": shown(path), "reason": why}));
+        let mut json = json!({
             "created": created,
             "updated": updated,
             "unchanged": unchanged,
@@ -192,14 +194,14 @@ impl<'a> Summary<'a> {
             "refused": refused.collect::<Result<Vec<_>, _>>()?,
             "left_out": left_out.collect::<Vec<_>>(),
         });
-        if let Some(said) = said.as_object_mut().filter(|_| dry_run) {
+        if let Some(json) = json.as_object_mut().filter(|_| dry_run) {
             let skills = self.published.iter().map(|(path, published)| {
                 Ok(json!({"path": shown(path), "would_be": json_of(*published)?}))
             });
-            said.insert("dry_run".to_owned(), true.into());
-            said.insert("skills".to_owned(), skills.collect::<Result<_, Failed>>()?);
+            json.insert("dry_run".to_owned(), true.into());
+            json.insert("skills".to_owned(), skills.collect::<Result<_, Failed>>()?);
         }
-        Ok(said)
+        Ok(json)
     }
 }
 
@@ -254,57 +256,97 @@ pub(super) fn summarize(
     Ok(())
 }
 
-/// Tells a person of one skill that was looked at.
-pub(super) fn report_checked(
-    path: &Path,
+/// A folder of a skill or a learning path that was checked.
+pub(super) struct Checked {
+    path: PathBuf,
     is_valid: bool,
-    mended: &[v1::Problem],
-    problems: &[v1::Problem],
-    output: &Output,
-) -> Done {
-    let (style, word) = if is_valid {
-        (GOOD, "valid")
-    } else {
-        (BAD, "refused")
-    };
-    output.line(&format!("{style}{word}{style:#} {}", path.display()))?;
-    for problem in mended {
-        output.line(&format!("  {GOOD}fixed{GOOD:#} {}", problem_line(problem)))?;
-    }
-    for problem in problems {
-        output.line(&format!("  {}", problem_line(problem)))?;
-    }
-    Ok(())
+    problems: Vec<v1::Problem>,
+    /// The problems that were fixed before, where that was asked for.
+    fixed: Option<Vec<v1::Problem>>,
 }
 
-/// Tells a person what would become of each skill.
+const CHECKED: List<Checked> = List::new(&[
+    ("path", |it| it.path.display().to_string()),
+    ("state", |it| {
+        let state = if it.is_valid { "valid" } else { "refused" };
+        state.to_owned()
+    }),
+    ("problems", |it| it.problems.len().to_string()),
+]);
+
+impl Checked {
+    pub(super) fn new(path: PathBuf, is_valid: bool, problems: Vec<Problem>) -> Self {
+        Self {
+            path,
+            is_valid,
+            problems: problems.into_iter().map(Into::into).collect(),
+            fixed: None,
+        }
+    }
+
+    pub(super) fn with_fixed(mut self, fixed: Vec<Problem>) -> Self {
+        self.fixed = Some(fixed.into_iter().map(Into::into).collect());
+        self
+    }
+
+    pub(super) fn json(&self) -> Result<Value, Failed> {
+        let path = self.path.display().to_string();
+        let problems = problems_json(&self.problems)?;
+        let mut json = json!({"path": path, "valid": self.is_valid, "problems": problems});
+        if let (Some(fixed), Some(json)) = (&self.fixed, json.as_object_mut()) {
+            json.insert("fixed".to_owned(), problems_json(fixed)?.into());
+        }
+        Ok(json)
+    }
+
+    /// Reports it to a person.
+    pub(super) fn report(&self, output: &Output) -> Done {
+        let word = verdict(self.is_valid, "valid", "refused");
+        output.line(&format!("{word} {}", self.path.display()))?;
+        for problem in self.fixed.iter().flatten() {
+            output.line(&format!("  {GOOD}fixed{GOOD:#} {}", problem_line(problem)))?;
+        }
+        for problem in &self.problems {
+            output.line(&format!("  {}", problem_line(problem)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Ends a command that checked folders; `list` is their name in JSON.
+pub(super) fn summarize_checked(all: &[Checked], list: &str, output: &Output) -> Exit {
+    let valid = all.iter().filter(|it| it.is_valid).count();
+    let refused = all.len() - valid;
+    if output.is_json() {
+        let items: Result<Vec<_>, _> = all.iter().map(Checked::json).collect();
+        output.value(&json!({"valid": valid, "refused": refused, list: items?}))?;
+    }
+    output.rows(&CHECKED, all)?;
+    output.line(&format!("{valid} valid, {refused} refused"))?;
+    Ok(exit(refused == 0, 1))
+}
+
+/// Reports the outcome of each skill in a dry run.
 fn report_dry_run(all: &Summary<'_>, output: &Output) -> Done {
     for (path, published) in &all.published {
-        let version = version(published);
-        output.line(&format!(
-            "{GOOD}{}{GOOD:#} {} version {} ({}) {FAINT}{}{FAINT:#}",
-            word(published),
-            published.skill_id,
-            version.version_number,
-            version.semantic_version,
-            path.display()
-        ))?;
+        let (line, path) = (published_line(published), path.display());
+        output.line(&format!("{line} {FAINT}{path}{FAINT:#}"))?;
     }
     output.line("this is what an import would come to now; nothing is stored")
 }
 
-/// Tells a person of one skill that was published.
+fn published_line(published: &v1::PublishSkillResponse) -> String {
+    let (word, id, version) = (word(published), &published.skill_id, version(published));
+    let (number, semantic) = (version.version_number, version.semantic_version);
+    format!("{GOOD}{word}{GOOD:#} {id} version {number} ({semantic})")
+}
+
+/// Reports one skill that was published.
 pub(super) fn report_published(published: &v1::PublishSkillResponse, output: &Output) -> Done {
     output.rows(&PUBLISHED, [published])?;
     let version = version(published);
-    output.line(&format!(
-        "{GOOD}{}{GOOD:#} {} version {} ({}){}",
-        word(published),
-        published.skill_id,
-        version.version_number,
-        version.semantic_version,
-        if version.active { ", active" } else { "" },
-    ))?;
+    let active = if version.active { ", active" } else { "" };
+    output.line(&format!("{}{active}", published_line(published)))?;
     if version.held {
         let reason = version.hold_reason;
         output.line(&format!("{WARN}held{WARN:#} for review: {reason}"))?;
@@ -327,7 +369,7 @@ fn report_refused(path: &Path, refusal: &v1::Refusal, output: &Output) -> Done {
     for problem in problems.filter(|problem| problem.severity() == v1::Severity::Error) {
         output.line(&format!("  {}", problem_line(problem)))?;
     }
-    // Those of problems say no more than the problems do.
+    // Suggestions for problems only repeat the problems.
     let hints = refusal.recovery_suggestions.iter();
     for hint in hints.filter(|_| refusal.problems.is_empty()) {
         output.line(&format!("  {HINT}hint:{HINT:#} {hint}"))?;
@@ -335,14 +377,14 @@ fn report_refused(path: &Path, refusal: &v1::Refusal, output: &Output) -> Done {
     Ok(())
 }
 
-/// What to do with a version that is held.
-pub(super) fn review_hint() -> String {
+/// Suggests what to do with a version that is held.
+fn review_hint() -> String {
     format!(
         "{HINT}hint:{HINT:#} `repertoire review show SKILL NUMBER` shows what was found; on the server's machine `repertoire review approve` hands it out"
     )
 }
 
-/// Says what stayed on the machine.
+/// Reports the files that stayed on the machine.
 fn report_left_out(left_out: &LeftOut, output: &Output) -> Done {
     for (path, why) in left_out.iter().take(MAX_SHOWN_FILES) {
         output.line(&format!("{FAINT}{}: {why}{FAINT:#}", path.display()))?;
@@ -356,23 +398,18 @@ fn report_left_out(left_out: &LeftOut, output: &Output) -> Done {
     Ok(())
 }
 
-fn refusal_json(mut said: Map<String, Value>, refusal: &v1::Refusal) -> Result<Value, Failed> {
-    said.extend([
-        ("code".to_owned(), json!(refusal.code)),
-        ("message".to_owned(), json!(refusal.message)),
-        (
-            "recovery_suggestions".to_owned(),
-            json!(refusal.recovery_suggestions),
-        ),
-        (
-            "problems".to_owned(),
-            problems_json(&refusal.problems)?.into(),
-        ),
-    ]);
-    Ok(said.into())
+fn refusal_json(mut json: Map<String, Value>, refusal: &v1::Refusal) -> Result<Value, Failed> {
+    let fields = [
+        ("code", json!(refusal.code)),
+        ("message", json!(refusal.message)),
+        ("recovery_suggestions", json!(refusal.recovery_suggestions)),
+        ("problems", problems_json(&refusal.problems)?.into()),
+    ];
+    json.extend(fields.map(|(name, value)| (name.to_owned(), value)));
+    Ok(json.into())
 }
 
-pub(super) fn problems_json(problems: &[v1::Problem]) -> Result<Vec<Value>, Failed> {
+fn problems_json(problems: &[v1::Problem]) -> Result<Vec<Value>, Failed> {
     problems.iter().map(json_of).collect()
 }
 

@@ -1,10 +1,11 @@
-//! What a person or a program gets to see.
+//! The output of commands, for people and for programs.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
+use indicatif::ProgressBar;
 use prost::Name;
 use serde_json::{Value, json};
 use tonic::Response;
@@ -14,12 +15,12 @@ use gateway::Contract;
 pub(super) use terminal::{BAD, FAINT, GOOD, HINT, List, Style, Table, WARN};
 use terminal::{ERROR, json_line, painted, painted_line};
 
-/// How a command ends that has exit codes of its own.
+/// The result of a command with exit codes of its own.
 pub(super) type Exit = Result<ExitCode, Failed>;
-/// How any other does.
+/// The result of any other.
 pub(super) type Done = Result<(), Failed>;
 
-/// 0 where this is so, else the code.
+/// Exit code 0 where this is so, else the other one.
 pub(super) fn exit(is_so: bool, otherwise: u8) -> ExitCode {
     ExitCode::from(if is_so { 0 } else { otherwise })
 }
@@ -46,7 +47,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// In this form; else for whoever reads.
+    /// Writes in this form; by default as the reader of stdout needs it.
     pub(super) fn new(format: Option<Format>) -> Self {
         let default = if std::io::stdout().is_terminal() {
             Format::Table
@@ -58,17 +59,17 @@ impl Output {
         }
     }
 
-    /// It is JSON, which only programs read.
+    /// The format is JSON, which only programs read.
     pub(super) fn is_json(&self) -> bool {
         self.format == Format::Json
     }
 
-    /// It is rows alone, without a sentence beside them.
+    /// The format is rows alone, without sentences.
     pub(super) fn is_rows(&self) -> bool {
         matches!(self.format, Format::Tsv | Format::Ids)
     }
 
-    /// What the server answered, of which a person is told after this.
+    /// Writes an answer as JSON, and returns it for the sentences that a person gets instead.
     pub(super) fn answer<M: Name>(&self, answer: Response<M>) -> Result<M, Failed> {
         let answer = answer.into_inner();
         self.message(&answer)?;
@@ -91,7 +92,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes what a command found out by itself, as JSON alone.
+    /// Writes the result of a command that is no message of the contract, as JSON alone.
     pub(super) fn value(&self, value: &Value) -> Done {
         if self.is_json() {
             self.json(&format!("{value:#}"))?;
@@ -102,6 +103,7 @@ impl Output {
     /// Writes JSON of one or several lines, in any format.
     #[expect(clippy::unused_self, reason = "read as a part of what writes")]
     pub(super) fn json(&self, text: &str) -> Done {
+        // A terminal acts on control characters, which JSON may have as they are.
         if std::io::stdout().is_terminal() {
             print(&format!("{}\n", json_line(text)))
         } else {
@@ -109,12 +111,12 @@ impl Output {
         }
     }
 
-    /// Writes a line to stdout. What it repeats of others stays on it.
+    /// Writes a line to stdout: the names of others in it cannot begin another line.
     pub(super) fn line(&self, line: &str) -> Done {
         self.text(&painted_line(line))
     }
 
-    /// Writes a text of several lines: what a skill or a tool has to say.
+    /// Writes a text of several lines, such as the instructions of a skill.
     pub(super) fn lines(&self, text: &str) -> Done {
         self.text(&painted(text))
     }
@@ -135,7 +137,7 @@ impl Output {
         self.table(&list.table(things))
     }
 
-    /// Writes them for scripts alone: a person is told in sentences.
+    /// Writes the rows for scripts alone: a person gets sentences.
     pub(super) fn rows<'a, T: 'a>(
         &self,
         list: &List<T>,
@@ -151,13 +153,14 @@ impl Output {
     pub(super) fn table(&self, table: &Table) -> Done {
         let text = match self.format {
             Format::Table => {
-                // Some terminals do not say how wide they are.
+                // Some terminals report a width of 0.
                 let width = terminal_size::terminal_size_of(std::io::stdout());
                 let width = width.map(|(width, _)| usize::from(width.0));
                 table.render(width.filter(|width| *width > 0), true)
             }
             Format::Plain => table.render(None, false),
             Format::Json => return Ok(()),
+            // Else a script would read an empty line as a row.
             Format::Tsv | Format::Ids if table.is_empty() => return Ok(()),
             Format::Tsv => table.tsv(),
             Format::Ids => table.ids(),
@@ -169,21 +172,28 @@ impl Output {
         if self.format == Format::Table {
             print(&format!("{text}\n"))
         } else {
+            // Without styles to a terminal as well: that is what `plain` is for.
             let mut stdout = anstream::AutoStream::never(std::io::stdout());
             quietly(writeln!(stdout, "{text}"))
         }
     }
 
-    /// A note beside what is printed, where it is no JSON.
+    /// Writes a note to stderr, unless the format is JSON.
     pub(super) fn note(&self, text: &str) {
         if !self.is_json() {
             note(text);
         }
     }
 
+    /// Writes a note that says what to do next.
+    pub(super) fn hint(&self, text: &str) {
+        self.note(&format!("{HINT}hint:{HINT:#} {text}"));
+    }
+
     /// Writes a file: its bytes, and to a terminal its text, unless `raw` is true.
     #[expect(clippy::unused_self, reason = "read as a part of what writes")]
     pub(super) fn file(&self, content: &[u8], raw: bool) -> Done {
+        // A skill's file may hold escape sequences: only --raw sends them to a terminal.
         let mut stdout = std::io::stdout();
         let text =
             (!raw && stdout.is_terminal()).then(|| painted(&String::from_utf8_lossy(content)));
@@ -208,7 +218,7 @@ impl Output {
         } else {
             format!(" {FAINT}[{code}]{FAINT:#}")
         };
-        // Of several lines where a refusal says what to do next.
+        // Not `note`, which writes one line: a refusal may have several.
         written(&painted(&format!("{ERROR}error:{ERROR:#} {message}{code}")));
         for place in places {
             note(&format!("  {place}"));
@@ -222,7 +232,7 @@ impl Output {
 
 /// A message of the contract as JSON.
 pub(super) fn json_of<M: Name>(message: &M) -> Result<Value, Failed> {
-    // Reading it takes milliseconds, and some commands write a message for each problem.
+    // Loading it takes milliseconds, and some commands write a message for each problem.
     static CONTRACT: OnceLock<Contract> = OnceLock::new();
     let contract = if let Some(contract) = CONTRACT.get() {
         contract
@@ -233,7 +243,7 @@ pub(super) fn json_of<M: Name>(message: &M) -> Result<Value, Failed> {
     contract.json(M::NAME, message).map_err(Failed::fault)
 }
 
-/// A time as a person reads it.
+/// A time for a person.
 pub(super) fn time(time: Option<prost_types::Timestamp>) -> String {
     time.and_then(|time| jiff::Timestamp::new(time.seconds, time.nanos).ok())
         .map(|time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
@@ -255,52 +265,58 @@ pub(super) fn word(of: &str, name: &str) -> String {
     name.to_ascii_lowercase().replace('_', "-")
 }
 
-/// Bytes as a person reads them.
-pub(super) fn bytes(bytes: i64) -> String {
-    indicatif::HumanBytes(bytes.unsigned_abs()).to_string()
+/// The name of an enum's value in small letters.
+pub(super) fn lower(value: impl std::fmt::Debug) -> String {
+    format!("{value:?}").to_lowercase()
+}
+
+/// One of two words, in green where it is good news and else in red.
+pub(super) fn verdict(is_good: bool, good: &str, bad: &str) -> String {
+    let (style, word) = if is_good { (GOOD, good) } else { (BAD, bad) };
+    format!("{style}{word}{style:#}")
+}
+
+/// Bytes for a person.
+pub(super) fn bytes(bytes: u64) -> String {
+    indicatif::HumanBytes(bytes).to_string()
 }
 
 /// A bar on stderr for work of a known length; nothing without a terminal.
-pub(super) fn bar(length: u64, what: &str) -> indicatif::ProgressBar {
-    let bar = indicatif::ProgressBar::new(length);
+pub(super) fn bar(length: u64, what: &str) -> ProgressBar {
     let style = "{msg} {wide_bar:.cyan} {human_pos}/{human_len} {eta}";
-    bar.set_style(
-        indicatif::ProgressStyle::with_template(style)
-            .unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()),
-    );
-    bar.set_message(what.to_owned());
-    bar
+    styled(ProgressBar::new(length), style, what)
 }
 
 /// A count on stderr for work of an unknown length; nothing without a terminal.
-pub(super) fn counter(what: &str) -> indicatif::ProgressBar {
-    let bar = indicatif::ProgressBar::new_spinner();
+pub(super) fn counter(what: &str) -> ProgressBar {
     let style = "{spinner:.cyan} {msg} {human_pos}";
-    bar.set_style(
-        indicatif::ProgressStyle::with_template(style)
-            .unwrap_or_else(|_| indicatif::ProgressStyle::default_spinner()),
-    );
-    bar.set_message(what.to_owned());
-    bar
+    styled(ProgressBar::new_spinner(), style, what)
 }
 
-/// A note to a person, a line on stderr.
+fn styled(bar: ProgressBar, style: &str, what: &str) -> ProgressBar {
+    if let Ok(style) = indicatif::ProgressStyle::with_template(style) {
+        bar.set_style(style);
+    }
+    bar.with_message(what.to_owned())
+}
+
+/// Writes a note to a person, a line on stderr.
 pub(super) fn note(text: &str) {
     written(&painted_line(text));
 }
 
-/// Somebody still reads stdout.
+/// Stdout still has a reader.
 pub(super) fn is_read() -> bool {
     store::has_reader(std::io::stdout())
 }
 
-/// A line to the program that started this one, which is no terminal.
+/// Writes a line to the program that started this one, which is no terminal.
 pub(super) fn report(line: &str) -> std::io::Result<()> {
     writeln!(std::io::stdout(), "{line}")
 }
 
 fn written(text: &str) {
-    // Nobody is left to tell where stderr is gone.
+    // Without a stderr there is nowhere to report that.
     let _unread = writeln!(anstream::stderr(), "{text}");
 }
 
@@ -309,7 +325,7 @@ fn print(text: &str) -> Done {
     quietly(anstream::stdout().write_all(text.as_bytes()))
 }
 
-/// A reader that went away ends the program in peace.
+/// A reader that closed the pipe, such as `head`, is no failure.
 fn quietly(written: std::io::Result<()>) -> Done {
     match written {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,7 +1,7 @@
-//! The server that `--server` names: with TLS where its address says `https`, never without,
+//! The server that `--server` names: with TLS where its address is `https`, without exception,
 //! and with the caller's headers.
 //!
-//! A token goes over TLS, or to this machine alone: whoever is on the way reads it otherwise.
+//! A token goes over TLS, or to this machine alone: on the way it could be read otherwise.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -19,12 +19,32 @@ use gateway::Transport;
 use model::Code;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Names the token. There is no option of it: all of a machine may read what a command was
-/// started with.
+/// The variable of the token. There is no option for it: every user of a machine can read the
+/// command lines of its processes.
 const TOKEN: &str = "REPERTOIRE_TOKEN";
-/// What to do where a server ends TLS, or the first call over it.
+/// The suggestion where a server ends the handshake, or the first call after it.
 const SHOW_ONE: &str =
     "Where the server asks for certificates, show one: --cert FILE --key FILE, in PEM";
+/// Suggestions by a part of the message of rustls, whose errors tonic passes on as text. The
+/// first that matches.
+const HINTS: [(&str, &str); 4] = [
+    // A certificate that signs itself, as `openssl req -x509` makes it.
+    (
+        "CaUsedAsEndEntity",
+        "the server's certificate is that of an authority: make one with `basicConstraints=CA:FALSE`, signed by an authority or self-signed",
+    ),
+    (
+        "certificate",
+        "name the authority that signed its certificate: --ca FILE, in PEM",
+    ),
+    // The server ended the handshake.
+    ("received fatal alert", SHOW_ONE),
+    // The answer is no TLS.
+    (
+        "InvalidContentType",
+        "the server has no TLS there: write http:// in its address",
+    ),
+];
 /// Headers that the protocol itself needs.
 const RESERVED: [&str; 5] = [
     "host",
@@ -44,7 +64,7 @@ fn invalid(message: String) -> Failed {
     Failed::new(Code::InvalidParameter, message)
 }
 
-/// `NAME: VALUE`, as it stands in a request.
+/// Parses `NAME: VALUE`, as in a request.
 pub(super) fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let (name, value) = text
         .split_once(':')
@@ -62,7 +82,7 @@ pub(super) fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
 }
 
 impl Remote {
-    /// The server that was named; none: none was.
+    /// The server that --server names; none: none.
     pub(super) fn new(global: &Global) -> Result<Option<Self>, Failed> {
         let Some(url) = &global.server else {
             if !global.headers.is_empty() {
@@ -78,11 +98,11 @@ impl Remote {
         if let Some(token) = token {
             let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
                 .map_err(|_| invalid(format!("{TOKEN} has what no token may have")))?;
-            // Else it is in whatever prints a request.
+            // Else `Debug` of a request prints it.
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
-        // Refused, not warned of: a warning is read when the token has been sent.
+        // Refused, not warned of: a warning is read after the token was sent.
         if !is_secure && headers.contains_key(AUTHORIZATION) && !is_local(&uri) {
             let message = format!("refusing to send a token over plain HTTP to {url}");
             return Err(invalid(message).hint("write https:// where the server has TLS"));
@@ -122,29 +142,16 @@ impl Remote {
     pub(super) async fn connect(&self) -> Result<Transport, Failed> {
         let channel = self.endpoint.connect().await.map_err(|error| {
             let cause = causes(&error);
-            let failed = Failed::new(
-                Code::ServerUnreachable,
-                format!("no server answers at {} ({cause})", self.url),
+            let hint = HINTS.iter().find(|(sign, _)| cause.contains(sign));
+            let hint = hint.map_or(
+                "start one with `repertoire serve`, or name another with --server",
+                |(_, hint)| hint,
             );
-            // What rustls says of a certificate that signs itself, unless it was made with care.
-            if cause.contains("CaUsedAsEndEntity") {
-                return failed.hint("the server's certificate is that of an authority: make one with `basicConstraints=CA:FALSE`, signed by an authority or self-signed");
-            }
-            if cause.contains("certificate") {
-                let hint = "name the authority that signed its certificate: --ca FILE, in PEM";
-                return failed.hint(hint);
-            }
-            // What rustls says of a server that ends TLS.
-            if cause.contains("received fatal alert") {
-                return failed.hint(SHOW_ONE);
-            }
-            // What rustls says of an answer that is no TLS.
-            if cause.contains("InvalidContentType") {
-                return failed.hint("the server has no TLS there: write http:// in its address");
-            }
-            failed.hint("start one with `repertoire serve`, or name another with --server")
+            let message = format!("no server answers at {} ({cause})", self.url);
+            Failed::new(Code::ServerUnreachable, message).hint(hint)
         })?;
-        // A peer that ends the first call may be one that has TLS, or wants a certificate.
+        // With TLS 1.3 a server refuses a client without a certificate after the handshake, so
+        // the first call is the first to notice; the same holds for plain text sent to TLS.
         let first = if self.endpoint.uri().scheme() == Some(&Scheme::HTTPS) {
             SHOW_ONE
         } else {
@@ -162,7 +169,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failed> {
 fn address(url: &str) -> Result<Uri, Failed> {
     let hint = "write it as http://HOST:PORT or https://HOST";
     if url.contains('@') {
-        // It is not repeated: a log may have it.
+        // The address is not repeated in the message: that may end up in a log.
         let message = "the address of the server has a user or a password".to_owned();
         return Err(invalid(message)
             .hint(format!(
@@ -180,25 +187,31 @@ fn address(url: &str) -> Result<Uri, Failed> {
     Ok(uri)
 }
 
-/// What is sent there stays on this machine.
+/// Data sent there stays on this machine: no other name than `localhost`, which DNS cannot
+/// lead elsewhere.
 fn is_local(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
-/// An error and what is below it, each said once.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut words = Vec::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let text = error.to_string();
-        if !words.iter().any(|known: &String| known.contains(&text)) {
-            words.push(text);
+/// An error and its causes.
+pub(super) fn chain<'error>(
+    error: &'error (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'error (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
+}
+
+/// The messages of an error and its causes.
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut messages = Vec::<String>::new();
+    for message in chain(error).map(ToString::to_string) {
+        // Some errors repeat their cause in their own message.
+        if !messages.iter().any(|known| known.contains(&message)) {
+            messages.push(message);
         }
-        next = error.source();
     }
-    words.join(": ")
+    messages.join(": ")
 }
 
 #[cfg(test)]

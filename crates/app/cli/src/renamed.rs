@@ -1,4 +1,4 @@
-//! The names that commands had before: they go on working, and no help shows them.
+//! Former names of commands: they still work, and no help shows them.
 
 use clap::error::ErrorKind;
 use clap::{Args, Subcommand};
@@ -37,7 +37,7 @@ pub(super) struct Held {
     version: Option<String>,
 }
 
-/// The command by its name of now, and that name where it was called by an older one.
+/// Returns the command by its current name, and that name where it was called by a former one.
 pub(super) fn now(command: Command) -> (Command, Option<&'static str>) {
     let (command, name) = match command {
         Command::Renamed(Renamed::Held(Held { skill, version })) => match skill {

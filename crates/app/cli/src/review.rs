@@ -21,13 +21,6 @@ pub(super) struct Review {
     pub(super) action: Option<Action>,
 }
 
-impl Review {
-    /// It lists versions.
-    pub(super) fn prints_rows(&self) -> bool {
-        matches!(self.action, None | Some(Action::List))
-    }
-}
-
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
     /// List the versions that are held.
@@ -85,7 +78,7 @@ const HELD: List<v1::HeldVersion> = List::new(&[
     }),
 ]);
 
-/// The style of a finding by how much harm it does.
+/// The style of a finding by its severity.
 fn style(severity: v1::SecuritySeverity) -> Style {
     match severity {
         v1::SecuritySeverity::Critical | v1::SecuritySeverity::High => BAD,
@@ -103,7 +96,7 @@ pub(super) fn status(status: v1::ScanStatus) -> &'static str {
     }
 }
 
-/// What was found, two lines each.
+/// Prints findings, two lines each.
 fn findings(found: &[v1::SecurityFinding], output: &Output) -> Done {
     for finding in found {
         let style = style(finding.severity());
@@ -185,16 +178,16 @@ async fn show(client: &Client, options: Held, output: &Output) -> Done {
         let more = report.findings_left_out;
         output.line(&format!("  {FAINT}and {more} more{FAINT:#}"))?;
     }
-    let told = |what: &str, items: &[String]| match items {
+    let list = |what: &str, items: &[String]| match items {
         [] => Ok(()),
         items => output.line(&format!("{what}: {}", items.join(", "))),
     };
-    told("powers", &report.capabilities)?;
-    told("hosts", &report.hosts)?;
+    list("powers", &report.capabilities)?;
+    list("hosts", &report.hosts)?;
     if let Some(new) = &answer.changes {
         let since = new.since_version;
-        told(&format!("hosts since version {since}"), &new.hosts)?;
-        told(&format!("powers since version {since}"), &new.capabilities)?;
+        list(&format!("hosts since version {since}"), &new.hosts)?;
+        list(&format!("powers since version {since}"), &new.capabilities)?;
     }
     Ok(())
 }

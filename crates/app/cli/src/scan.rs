@@ -1,4 +1,4 @@
-//! `scan`: what may be wrong with the skills of a folder, by the rules of `trust`.
+//! `scan`: finds what may be harmful in the skills of a folder, by the rules of `trust`.
 //!
 //! It reads every file, also what `import` leaves on the machine (`.gitignore`,
 //! `.skillignore`, `node_modules`): an agent finds it in the folder all the same, and what
@@ -15,7 +15,7 @@ use super::folder;
 use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, WARN};
 use trust::{Finding, Severity, Verdict};
 
-/// Exits where nobody should use a skill, and where a person should look at one. 2 is a
+/// Exit codes where a skill must not be used, and where a person should review one. 2 is a
 /// command line that is wrong.
 const BLOCKED_EXIT_CODE: u8 = 3;
 pub(super) const REVIEW_EXIT_CODE: u8 = 4;

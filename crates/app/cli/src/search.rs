@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 
 use super::connect::Client;
-use super::output::{Done, FAINT, Failed, GOOD, List, Output, Style, WARN, counted, note};
+use super::output::{Done, FAINT, Failed, GOOD, List, Output, Style, WARN, counted, lower, note};
 use codebase::ScanOptions;
 use contract::v1;
 use model::{Code, printable};
 
-/// Files that are sent of a codebase, at most.
+/// The most files of a codebase that are sent.
 const MAX_FILES: usize = 5_000;
-/// How long a codebase is walked.
+/// How long the walk through a codebase may take.
 const WALK_TIMEOUT: Duration = Duration::from_secs(30);
 
 const SEARCH_EXAMPLES: &str = "\
@@ -127,7 +127,7 @@ const FOUND: List<v1::SkillSummary> = List::new(&[
 
 const STACK: List<v1::TechStackItem> = List::new(&[
     ("technology", |item| item.name.clone()),
-    ("type", |item| format!("{:?}", item.r#type()).to_lowercase()),
+    ("type", |item| lower(item.r#type())),
     ("version", |item| item.version.clone().unwrap_or_default()),
     ("confidence", |item| format!("{:.1}", item.confidence)),
     ("source", |item| item.source.clone()),
@@ -142,9 +142,7 @@ const RECOMMENDED: List<v1::Recommendation> = List::new(&[
 
 const GAPS: List<v1::SkillGap> = List::new(&[
     ("gap", |gap| gap.area.clone()),
-    ("severity", |gap| {
-        format!("{:?}", gap.severity()).to_lowercase()
-    }),
+    ("severity", |gap| lower(gap.severity())),
     ("would help", |gap| gap.suggested_skills.join(", ")),
 ]);
 
@@ -153,7 +151,7 @@ fn of(one: &v1::Recommendation) -> v1::SkillSummary {
 }
 
 fn priority(one: &v1::Recommendation) -> String {
-    format!("{:?}", one.priority()).to_lowercase()
+    lower(one.priority())
 }
 
 pub(super) async fn search(client: &Client, options: Search, output: &Output) -> Done {
@@ -186,6 +184,7 @@ pub(super) async fn search(client: &Client, options: Search, output: &Output) ->
         offset: options.offset,
         facets: options.facets,
         words_only: options.words_only,
+        // They cost the server time, and rows show none.
         highlights: !output.is_rows(),
     };
     let found = output.answer(client.lookup().search(request).await?)?;
@@ -234,8 +233,7 @@ pub(super) async fn search(client: &Client, options: Search, output: &Output) ->
     Ok(())
 }
 
-/// A snippet with what was found in bold. What a terminal may not get becomes escapes
-/// behind that, so that the ranges count what they were made for.
+/// Renders a snippet with the matches in bold.
 fn highlighted(snippet: &str, ranges: &[v1::TextRange]) -> String {
     let is_match = |at: usize| {
         let holds =
@@ -243,6 +241,8 @@ fn highlighted(snippet: &str, ranges: &[v1::TextRange]) -> String {
         ranges.iter().any(holds)
     };
     let bold = Style::Bold;
+    // Characters that a terminal acts on are escaped part by part: escaped before, the text would
+    // be longer, and the ranges would be those of other characters.
     let chars: Vec<(usize, char)> = snippet.chars().enumerate().collect();
     let mut text = String::new();
     for run in chars.chunk_by(|(a, _), (b, _)| is_match(*a) == is_match(*b)) {
@@ -280,7 +280,8 @@ fn reason(why: &v1::SearchMatch) -> String {
     )
 }
 
-/// The files of a codebase of this machine that say something of it.
+/// Reads the files of a codebase on this machine that an analysis uses: the server may be on
+/// another one.
 fn files(folder: &Path, options: &ScanOptions) -> Result<Vec<v1::CodebaseFile>, Failed> {
     let end = Instant::now() + WALK_TIMEOUT;
     let stop = || Instant::now() >= end;
@@ -293,7 +294,7 @@ fn files(folder: &Path, options: &ScanOptions) -> Result<Vec<v1::CodebaseFile>, 
             content: content.map(ToOwned::to_owned),
         })
         .collect();
-    // Those with a text first: they say most.
+    // Those with a text first, such as manifests: they tell most where some are left out.
     files.sort_by_key(|file| file.content.is_none());
     if files.len() > MAX_FILES {
         note(&format!(
@@ -312,7 +313,7 @@ fn files(folder: &Path, options: &ScanOptions) -> Result<Vec<v1::CodebaseFile>, 
 }
 
 pub(super) async fn analyze(client: &Client, options: Analyze, output: &Output) -> Done {
-    let look = ScanOptions {
+    let scan = ScanOptions {
         depth: u8::try_from(options.depth).unwrap_or(u8::MAX),
         quick_mode: options.quick,
         ..ScanOptions::default()
@@ -321,12 +322,12 @@ pub(super) async fn analyze(client: &Client, options: Analyze, output: &Output) 
         depth: Some(options.depth),
         include_dependencies: Some(!options.no_dependencies),
         quick_mode: options.quick,
-        files: files(&options.folder, &look)?,
+        files: files(&options.folder, &scan)?,
         ..Default::default()
     };
     let found = output.answer(client.lookup().analyze_codebase(request).await?)?;
     let project = found.project_info.clone().unwrap_or_default();
-    let kind = format!("{:?}", project.r#type()).to_lowercase();
+    let kind = lower(project.r#type());
     let name = project.name.unwrap_or_else(|| "a codebase".to_owned());
     let managers = project.package_managers.join(", ");
     output.line(&format!(
@@ -338,7 +339,7 @@ pub(super) async fn analyze(client: &Client, options: Analyze, output: &Output) 
         "{}; languages: {}; confidence: {}",
         counted(stats.total_files as usize, "file"),
         stats.languages_detected.join(", "),
-        format!("{:?}", found.confidence_level()).to_lowercase()
+        lower(found.confidence_level())
     ))?;
     let signals = found.signals.iter();
     let signals: Vec<&str> = signals

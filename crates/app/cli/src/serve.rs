@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use origins::AllowedHost;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use super::args::Global;
@@ -57,8 +57,8 @@ pub(super) struct Serve {
 }
 
 impl Serve {
-    /// Has the flags and the environment go before the config file. What is logged, how, and
-    /// where telemetry goes.
+    /// Puts the flags and the environment over the config file. Returns the log's filter and
+    /// format, and where telemetry goes.
     pub(super) fn apply(
         self,
         settings: &mut Settings,
@@ -69,23 +69,46 @@ impl Serve {
         }
         let mut modes = AccessMode::ALL.into_iter();
         if let Some((_, mode)) = modes.find(|(name, _)| self.access_log.as_deref() == Some(name)) {
-            settings.access.log = mode;
+            settings.access_log.log = mode;
         }
         if let Some(sample) = self.access_log_sample {
-            settings.access.sample = sample;
+            settings.access_log.sample = sample;
         }
         if self.embedder.is_some() {
-            settings.search.embedder = self.embedder;
-            settings.places.forget("search.embedder");
+            settings.config.search.embedder = self.embedder;
+            // An error in it must not point to a line of the file.
+            settings.config.places.forget("search.embedder");
         }
-        settings.web.allowed_hosts.extend(self.allowed_hosts);
+        settings.config.web.allowed_hosts.extend(self.allowed_hosts);
         let filter = self.log.or_else(|| config.log.clone());
         let format = self.log_format.or(config.log_format).unwrap_or_default();
         if self.otlp_endpoint.is_some() {
-            settings.places.forget("otlp_endpoint");
+            settings.config.places.forget("otlp_endpoint");
         }
         let otlp = config.otlp(self.otlp_endpoint);
         (filter.unwrap_or_else(|| LOG.to_owned()), format, otlp)
+    }
+}
+
+/// The signals that ask a process to stop, SIGINT and SIGTERM, which do not end it from now on.
+pub(super) struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    pub(super) fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    pub(super) async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }
 
@@ -115,32 +138,33 @@ pub(super) async fn serve(global: &Global, options: Serve, config: Config) -> Do
         .map_err(|error| Failed::new(Code::ConfigInvalid, error))?;
 
     store::keep_files_private();
-    // Before anything is opened, so that no signal is missed.
-    let (mut interrupt, mut terminate, mut hangup) = (
-        signal(SignalKind::interrupt())?,
-        signal(SignalKind::terminate())?,
-        signal(SignalKind::hangup())?,
-    );
+    // Before anything is opened: until then a signal ends the process at once, which is right
+    // only where there is nothing to close.
+    let (mut stop, mut hangup) = (StopSignals::new()?, signal(SignalKind::hangup())?);
     let file = global.config.as_deref().map(ConfigFile::read);
     let mut file = file
         .transpose()
         .map_err(|error| Failed::new(Code::ConfigInvalid, error.to_string()))?;
-    // The first line on stderr: whoever started us on port 0 reads it.
+    // The first line on stderr, by which a parent process learns the port where it asked for 0.
     let announce = |url: &str| writeln!(std::io::stderr(), "{}", listening(url, format));
     let server = tokio::select! {
         started = start(&settings, &telemetry, &announce) => started.map_err(|error| start_failed(&error))?,
-        _ = interrupt.recv() => return Ok(()),
-        _ = terminate.recv() => return Ok(()),
+        () = stop.recv() => return Ok(()),
     };
     server.follow().await;
-    for root in settings.analysis.roots.iter().filter(|root| !root.is_dir()) {
+    for root in settings
+        .config
+        .analysis
+        .roots
+        .iter()
+        .filter(|root| !root.is_dir())
+    {
         tracing::warn!(root = %root.display(), "analysis.roots: there is no such folder, and nothing below it can be read");
     }
     tracing::info!(data = %settings.data.display(), version = env!("CARGO_PKG_VERSION"), "serving");
     loop {
         tokio::select! {
-            _ = interrupt.recv() => break,
-            _ = terminate.recv() => break,
+            () = stop.recv() => break,
             _ = hangup.recv() => reload(&server, &telemetry, file.as_mut(), log.as_deref()).await,
         }
     }
@@ -151,9 +175,9 @@ pub(super) async fn serve(global: &Global, options: Serve, config: Config) -> Do
     stopped.map_err(Failed::fault)
 }
 
-/// Has a server read its config file again, and says what came of it.
+/// Makes a server read its config file again, and logs the result.
 ///
-/// `log`: what is logged whatever the file says.
+/// `log`: the filter of the flags, which goes before the file's.
 async fn reload(
     server: &Server,
     telemetry: &Telemetry,
@@ -161,7 +185,7 @@ async fn reload(
     log: Option<&str>,
 ) {
     let Some(file) = file else {
-        tracing::warn!("asked to read its config file again, but has none");
+        tracing::warn!("asked to read its config file again, and it has none");
         return;
     };
     let mut read = match tokio::task::block_in_place(|| file.again()) {
@@ -184,7 +208,8 @@ async fn reload(
     }
 }
 
-/// Starts the server. One that a window started makes way for it, and its windows follow.
+/// Starts the server. One that a window started makes way for it, and its windows follow to
+/// this one.
 async fn start(
     settings: &Settings,
     telemetry: &Telemetry,
@@ -194,6 +219,7 @@ async fn start(
     loop {
         match Server::start(settings.clone(), telemetry, announce).await {
             Err(StartError::Open(OpenError::InUse { path, process })) => {
+                // A server of `serve` refuses to leave: then this one does not start.
                 if let Some(channel) = connect_local(&settings.data).await {
                     let left = AdminClient::new(channel).leave(LeaveRequest {}).await;
                     asked |= left.is_ok();
@@ -207,7 +233,7 @@ async fn start(
     }
 }
 
-/// The line that says where the server is, in the form of the log.
+/// The line with the address of the server, in the format of the log.
 fn listening(url: &str, format: LogFormat) -> String {
     let message = format!("listening on {url}");
     match format {

@@ -1,4 +1,4 @@
-//! A server as what is installed from it asks.
+//! A server as the source of skills that are installed from it.
 
 use super::connect::Client;
 use super::output::Failed;
@@ -6,7 +6,7 @@ use contract::{status, v1};
 use model::{Code, Failure, SkillId, VersionNumber};
 use provision::{Archive, Pin, PublishedVersion, Source};
 
-/// Bytes that an archive may have.
+/// The largest archive that is accepted.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The server of a client.
@@ -18,7 +18,7 @@ impl From<Failure> for Failed {
     }
 }
 
-/// What a server should not have said.
+/// The failure of an answer that no server should give.
 fn odd(what: impl std::fmt::Display) -> Failed {
     Failed::new(
         Code::ServerUnreachable,
@@ -54,19 +54,19 @@ impl Source for Served<'_> {
         let answer = self.0.composition().validate_skill_set(request).await?;
         let answer = answer.into_inner();
         if !answer.valid {
-            // One that cannot be had says why itself; else the set says all that is wrong.
+            // One call for each, as its error is clearer where a skill is missing by itself; else
+            // the set's own error lists everything.
             for skill in &skills {
                 let id = skill.split('@').next().unwrap_or(skill).to_owned();
                 self.latest_of(id).await?;
             }
-            self.0
-                .composition()
-                .compose_skills(set(skills, true))
-                .await?;
+            let set = set(skills, true);
+            self.0.composition().compose_skills(set).await?;
             return Err(odd("a set that is neither valid nor wrong"));
         }
         let mut entries = answer.lock.unwrap_or_default().entries;
         entries.sort_by_key(|entry| entry.position);
+        // The server puts the skills that were asked for first, then those that they require.
         let asked = entries.len().saturating_sub(answer.added_skills.len());
         let pins = entries.into_iter().enumerate().map(|(at, entry)| {
             let number = VersionNumber::new(entry.version_number);
@@ -81,11 +81,8 @@ impl Source for Served<'_> {
     }
 
     async fn permit_set(&self, skills: Vec<String>) -> Result<(), Failed> {
-        let composed = self
-            .0
-            .composition()
-            .compose_skills(set(skills, false))
-            .await;
+        let set = set(skills, false);
+        let composed = self.0.composition().compose_skills(set).await;
         let refused = |error| Failed::from(error).hint("with --force it is installed despite them");
         composed.map(|_| ()).map_err(refused)
     }
@@ -102,7 +99,7 @@ impl Source for Served<'_> {
         while let Some(message) = chunks.message().await? {
             info = info.or(message.info);
             bytes.extend_from_slice(&message.chunk);
-            // A server may send for ever; what it says of the size beforehand is its word.
+            // A server may send for ever, and the size that it announced is no promise.
             if bytes.len() > MAX_BYTES {
                 return Err(odd(format!("more than {MAX_BYTES} bytes for '{id}'")));
             }
@@ -119,10 +116,8 @@ impl Source for Served<'_> {
             ..Default::default()
         };
         let answer = self.0.registry().get_version(request).await?.into_inner();
-        let info = answer
-            .version
-            .and_then(|version| version.info)
-            .unwrap_or_default();
+        let info = answer.version.and_then(|version| version.info);
+        let info = info.unwrap_or_default();
         Ok(PublishedVersion {
             digest: info.digest.parse().map_err(odd)?,
             yanked: info.yanked.then_some(info.yank_reason),
@@ -142,11 +137,7 @@ impl Served<'_> {
             ..Default::default()
         };
         let answer = self.0.lookup().get_skill(request).await?.into_inner();
-        answer
-            .skill
-            .unwrap_or_default()
-            .current_version
-            .parse()
-            .map_err(odd)
+        let skill = answer.skill.unwrap_or_default();
+        skill.current_version.parse().map_err(odd)
     }
 }

@@ -1,8 +1,8 @@
-//! What several commands on skills understand. The comments are their help.
+//! Arguments of several commands on skills. The comments are their help.
 
 use clap::{Args, ValueEnum};
 
-/// A place of this machine's skills.
+/// A location of this machine's skills.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum LocationName {
     /// Skills of the project at hand; they win short names.
@@ -39,7 +39,7 @@ pub(super) struct Home {
 }
 
 impl Home {
-    /// Source and author; none: those that the path of a folder tells.
+    /// Source and author; none: they follow from the path of a folder.
     pub(super) fn named(self) -> Option<(String, String)> {
         let location = self
             .location

@@ -3,9 +3,11 @@
 use clap::Args;
 use serde_json::json;
 
-use super::connect::{Client, pages};
+use super::connect::{Client, next, pages};
 use super::outcome::problem_line;
-use super::output::{Done, FAINT, GOOD, List, Output, Table, WARN, bytes, counted, json_of, time};
+use super::output::{
+    Done, FAINT, GOOD, List, Output, Table, WARN, bytes, counted, json_of, lower, time,
+};
 use super::review;
 use super::skill_args::{LocationName, OfVersion, version};
 use contract::v1;
@@ -106,10 +108,10 @@ pub(super) async fn list(client: &Client, options: ListSkills, output: &Output) 
         let page = client.lookup().list_skills(request.clone()).await?;
         let page = page.into_inner();
         skills.extend(page.skills);
-        let is_enough = skills.len() >= limit;
-        Ok(Some(page.next_page_token)
-            .filter(|_| !is_enough)
-            .unwrap_or_default())
+        if skills.len() >= limit {
+            return Ok(String::new());
+        }
+        Ok(page.next_page_token)
     })
     .await?;
     skills.truncate(limit);
@@ -157,15 +159,16 @@ pub(super) async fn show(client: &Client, options: OfVersion, output: &Output) -
     row("triggers", skill.triggers.join(", "));
     row("author", skill.author.clone().unwrap_or_default().name);
     row("licence", skill.github_license.clone());
-    row("trust", format!("{:?}", skill.trust_tier()).to_lowercase());
+    row("trust", lower(skill.trust_tier()));
     let scan = review::status(skill.security_scan_status());
     row("scan", scan.to_owned());
     let quality = skill.quality_score.map(|score| format!("{score:.2} of 1"));
     row("quality", quality.unwrap_or_default());
-    row("location", format!("{:?}", skill.location()).to_lowercase());
+    row("location", lower(skill.location()));
     row("uri", skill.uri.clone());
     row("digest", skill.digest.clone());
-    let (size, budget) = (bytes(skill.size_bytes), skill.estimated_char_budget);
+    let (size, budget) = (skill.size_bytes.unsigned_abs(), skill.estimated_char_budget);
+    let size = bytes(size);
     let files = counted(skill.file_count as usize, "file");
     row(
         "size",
@@ -193,8 +196,8 @@ pub(super) async fn show(client: &Client, options: OfVersion, output: &Output) -
     problems(client, skill, output).await
 }
 
-/// Ids of a list that may be longer than what of it is here.
-pub(super) fn some_of(ids: &[String], total: usize) -> String {
+/// Joins ids of a list whose whole length is `total`.
+fn some_of(ids: &[String], total: usize) -> String {
     let more = total.saturating_sub(ids.len());
     let all = ids.join(", ");
     if more > 0 {
@@ -204,8 +207,7 @@ pub(super) fn some_of(ids: &[String], total: usize) -> String {
     }
 }
 
-/// What was found in the version that is shown: what an author may want to know, a
-/// reader need not.
+/// Prints the problems of the version that is shown.
 async fn problems(client: &Client, skill: v1::SkillDetail, output: &Output) -> Done {
     let request = v1::GetVersionRequest {
         skill_id: skill.id,
@@ -214,10 +216,11 @@ async fn problems(client: &Client, skill: v1::SkillDetail, output: &Output) -> D
     };
     let version = client.registry().get_version(request).await?.into_inner();
     let problems = version.version.unwrap_or_default().problems;
-    let problems = problems
+    // Infos are for authors; `validate` shows them.
+    for problem in problems
         .iter()
-        .filter(|p| p.severity() != v1::Severity::Info);
-    for problem in problems {
+        .filter(|p| p.severity() != v1::Severity::Info)
+    {
         output.line(&problem_line(problem))?;
     }
     Ok(())
@@ -247,14 +250,7 @@ pub(super) async fn watch(client: &Client, options: Watch, output: &Output) -> D
         max_wait_seconds: options.max_seconds.unwrap_or_default(),
     };
     let mut answers = client.registry().watch(request).await?.into_inner();
-    loop {
-        let answer = tokio::select! {
-            answer = answers.message() => answer?,
-            _ = tokio::signal::ctrl_c() => return Ok(()),
-        };
-        let Some(answer) = answer else {
-            return Ok(());
-        };
+    while let Some(answer) = next(&mut answers).await? {
         output.event(&answer)?;
         if let Some(event) = answer.event {
             let version = if event.version_number == 0 {
@@ -268,10 +264,11 @@ pub(super) async fn watch(client: &Client, options: Watch, output: &Output) -> D
             output.line(&format!(
                 "{FAINT}{}{FAINT:#} {GOOD}{}{GOOD:#} {}{version} {FAINT}by {}{FAINT:#}",
                 time(event.time),
-                format!("{:?}", event.r#type()).to_lowercase(),
+                lower(event.r#type()),
                 event.skill_id,
                 event.actor,
             ))?;
         }
     }
+    Ok(())
 }

@@ -25,18 +25,11 @@ stand in the config file. A source of an address of your own network needs
 #[command(after_help = SOURCE_EXAMPLES)]
 pub(super) struct Source {
     #[command(subcommand)]
-    action: Option<Action>,
-}
-
-impl Source {
-    /// It lists sources.
-    pub(super) fn prints_rows(&self) -> bool {
-        matches!(self.action, None | Some(Action::List))
-    }
+    pub(super) action: Option<Action>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(super) enum Action {
     /// List the sources, and what of them was not taken.
     List,
     /// Add a source: the server syncs it at once, and keeps it in step.
@@ -62,7 +55,7 @@ enum KindName {
 }
 
 #[derive(Debug, Args)]
-struct Add {
+pub(super) struct Add {
     /// Its id: letters, digits and `-`.
     id: String,
     /// The kind of source.
@@ -100,7 +93,7 @@ struct Add {
 }
 
 #[derive(Debug, Args)]
-struct Remove {
+pub(super) struct Remove {
     /// The source.
     id: String,
     /// Withdraw its skills.
@@ -131,10 +124,9 @@ fn of(info: &v1::SourceInfo) -> v1::Source {
 }
 
 fn env(name: Option<String>) -> Option<v1::SecretReference> {
-    let env = name?;
     Some(v1::SecretReference {
-        env,
-        file: String::new(),
+        env: name?,
+        ..Default::default()
     })
 }
 
@@ -142,11 +134,11 @@ fn credential(add: &Add) -> Result<Option<v1::SecretReference>, Failed> {
     let Some(file) = &add.token_file else {
         return Ok(env(add.token_env.clone()));
     };
-    // The server does not know where this command was started.
+    // Relative to this command's folder, which a server does not know.
     let file = std::path::absolute(file).map_err(Failed::fault)?;
     Ok(Some(v1::SecretReference {
-        env: String::new(),
         file: file.display().to_string(),
+        ..Default::default()
     }))
 }
 

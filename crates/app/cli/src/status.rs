@@ -55,7 +55,7 @@ pub(super) async fn status(settings: Settings, output: &Output) -> Exit {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where a server can be reached.
+/// Describes where a server can be reached.
 pub(super) fn place(status: &GetStatusResponse) -> String {
     if status.background {
         "for the windows and commands of this machine, until none is connected".to_owned()
@@ -64,7 +64,7 @@ pub(super) fn place(status: &GetStatusResponse) -> String {
     }
 }
 
-/// Who has a directory open, in words; none where nobody has.
+/// Describes the process that has a directory open; none where none has.
 pub(super) fn by(holder: Holder) -> Option<String> {
     match holder {
         Holder::None => None,

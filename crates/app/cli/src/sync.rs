@@ -1,4 +1,4 @@
-//! Syncs of sources, from the command line.
+//! Commands on syncs of sources.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ Examples:
 
 Exits with 3 where a source could not be synced.";
 
-/// A source could not be synced.
+/// Exit code where a source could not be synced.
 const FAILED_EXIT_CODE: u8 = 3;
 
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub(super) struct Sync {
 }
 
 impl Sync {
-    /// It says how syncs went.
+    /// It lists syncs or sources, and starts none.
     pub(super) fn prints_rows(&self) -> bool {
         self.look.status || self.look.health
     }
@@ -101,6 +101,7 @@ pub(super) async fn sync(client: &Client, options: Sync, output: &Output) -> Exi
         let request = v1::RefreshIndexRequest {
             sources,
             force_check: options.force,
+            // It is followed below, with a bar.
             wait_seconds: Some(0),
         };
         let begun = client.registry().refresh_index(request).await?;
@@ -109,7 +110,7 @@ pub(super) async fn sync(client: &Client, options: Sync, output: &Output) -> Exi
     let ended = follow(client, sync_id).await?;
     output.message(&ended)?;
     for result in &ended.sources_synced {
-        told(result, output)?;
+        report(result, output)?;
     }
     Ok(exit(
         ended.status() == v1::SyncEnding::Success,
@@ -147,7 +148,7 @@ async fn follow(client: &Client, sync_id: String) -> Result<v1::EndedSync, Faile
     Err(Failed::fault("the sync ended without a word"))
 }
 
-fn told(result: &v1::SourceSyncResult, output: &Output) -> Done {
+fn report(result: &v1::SourceSyncResult, output: &Output) -> Done {
     let id = &result.source_id;
     if let Some(error) = &result.error {
         return output.line(&format!("{BAD}failed{BAD:#} {id}: {error}"));
@@ -195,6 +196,7 @@ async fn status(client: &Client, output: &Output) -> Done {
 
 async fn health(client: &Client, mut sources: Vec<String>, output: &Output) -> Done {
     let mut found = v1::GetSourceHealthResponse::default();
+    // The empty id is that of all sources.
     if sources.is_empty() {
         sources.push(String::new());
     }

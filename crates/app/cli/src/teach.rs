@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::connect::Client;
-use super::output::{Done, FAINT, GOOD, Output, counted, time};
+use super::output::{Done, FAINT, GOOD, Output, counted, lower, time};
 use contract::v1;
 
 #[derive(Debug, Args)]
@@ -66,6 +66,6 @@ pub(super) async fn review(client: &Client, options: Review, output: &Output) ->
         score: options.score,
     };
     let answer = output.answer(client.learning().review_submission(request).await?)?;
-    let verdict = format!("{:?}", answer.verdict()).to_lowercase();
+    let verdict = lower(answer.verdict());
     output.line(&format!("recorded: {verdict}, score {:.2}", answer.score))
 }

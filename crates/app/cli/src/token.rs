@@ -1,11 +1,11 @@
-//! Commands on tokens, and on who one is.
+//! Commands on tokens, and `whoami`.
 
 use std::collections::BTreeSet;
 
 use clap::{Args, Subcommand};
 
 use super::connect::Client;
-use super::output::{Done, FAINT, GOOD, HINT, List, Output, counted, time};
+use super::output::{Done, FAINT, GOOD, List, Output, counted, time};
 use access::{Action as Allowed, Role};
 use contract::{action_from_wire, action_on_wire, v1};
 
@@ -31,18 +31,11 @@ docs/access.md says which call needs which action.";
 #[command(after_help = TOKEN_EXAMPLES)]
 pub(super) struct Token {
     #[command(subcommand)]
-    action: Option<Action>,
-}
-
-impl Token {
-    /// It lists tokens.
-    pub(super) fn prints_rows(&self) -> bool {
-        matches!(self.action, None | Some(Action::List))
-    }
+    pub(super) action: Option<Action>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(super) enum Action {
     /// List the tokens: what each allows, and when it was last used.
     List,
     /// Create a token and print its text, which is not shown again.
@@ -55,7 +48,7 @@ enum Action {
 }
 
 #[derive(Debug, Args)]
-struct Create {
+pub(super) struct Create {
     /// Its name, after who uses it: letters, digits, `.`, `_` and `-`.
     name: String,
     /// What it allows, as a role. Can be given more than once.
@@ -132,16 +125,15 @@ async fn create(client: &Client, options: Create, output: &Output) -> Done {
     };
     let answer = output.answer(client.access().create_token(request).await?)?;
     let info = answer.info.unwrap_or_default();
-    // Its text alone goes to standard output, for `TOKEN=$(repertoire token create …)`.
+    // The token alone goes to standard output, for `TOKEN=$(repertoire token create …)`.
     output.note(&format!(
         "{GOOD}made{GOOD:#} {}: {} {FAINT}({} skills){FAINT:#}",
         info.name,
         names(&info.actions),
         skills(&info.skills),
     ));
-    output.note(&format!(
-        "{HINT}hint:{HINT:#} copy the token now, it is not shown again; commands take it from REPERTOIRE_TOKEN"
-    ));
+    output
+        .hint("copy the token now, it is not shown again; commands take it from REPERTOIRE_TOKEN");
     output.line(&answer.token)
 }
 

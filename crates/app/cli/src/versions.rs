@@ -48,7 +48,7 @@ const VERSIONS: List<v1::VersionInfo> = List::new(&[
     ("state", state),
     ("published", |version| time(version.created_at)),
     ("by", |version| version.created_by.clone()),
-    ("size", |version| bytes(version.size_bytes)),
+    ("size", |version| bytes(version.size_bytes.unsigned_abs())),
     ("summary", |version| version.change_summary.clone()),
 ]);
 
@@ -81,6 +81,7 @@ pub(super) async fn versions(client: &Client, options: OfSkill, output: &Output)
         };
         let page = client.registry().list_versions(request).await?;
         let mut page = page.into_inner();
+        // All pages as one answer, which has the other fields of the first.
         let next = std::mem::take(&mut page.next_page_token);
         if all.versions.is_empty() {
             all = page;
@@ -107,10 +108,9 @@ pub(super) async fn diff(client: &Client, options: Diff, output: &Output) -> Don
     };
     let diff = output.answer(client.registry().diff_versions(request).await?)?;
     let label = |version: &Option<v1::VersionInfo>| {
-        version
-            .as_ref()
-            .map(|v| format!("{} ({})", v.version_number, v.semantic_version))
-            .unwrap_or_default()
+        let version = version.as_ref();
+        let label = version.map(|v| format!("{} ({})", v.version_number, v.semantic_version));
+        label.unwrap_or_default()
     };
     output.line(&format!(
         "{} {} → {}",
@@ -201,7 +201,7 @@ pub(super) async fn yank(client: &Client, options: Yank, output: &Output) -> Don
     without(&answer.dependents, output)
 }
 
-/// Skills that require what was taken away.
+/// Warns of skills that require what was taken away.
 pub(super) fn without(dependents: &[String], output: &Output) -> Done {
     if !dependents.is_empty() {
         let dependents = dependents.join(", ");
@@ -230,6 +230,7 @@ pub(super) async fn unyank(client: &Client, options: OfNamed, output: &Output) -
 pub(super) async fn delete(client: &Client, options: Delete, output: &Output) -> Done {
     let Delete { skill, yes } = options;
     if !yes {
+        // A script cannot answer, and what its stdin holds is meant for something else.
         if !std::io::stdin().is_terminal() {
             return Err(
                 Failed::new(Code::NotConfirmed, "deleting a skill cannot be undone")

@@ -17,7 +17,6 @@ use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tracing::Span;
 
-use super::calls::{late, note};
 use super::metrics::CountedCall;
 use access_log::LoggedCall;
 use admission::{Full, Peer, Permit, Resource};
@@ -31,24 +30,24 @@ use tokens::TokenExpiry;
 const FRAME_BYTES: usize = 16 * 1024;
 /// A message of a stream up to which the stream's permit covers it.
 const MAX_COVERED_BYTES: usize = 128 * 1024;
-/// An answer that needs no memory: its stream alone costs as much. Who asks whether the
-/// server is well is told so however full it is.
+/// An answer that needs no memory: its stream alone costs as much. Health checks are answered
+/// however full the server is.
 const MAX_FREE_BYTES: usize = 1024;
 
-/// Beside an answer: its bytes are booked, whatever they go through next.
+/// Marks an answer whose bytes are booked, whatever they go through next.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Booked;
 
 /// The body of an answer.
 pub(super) struct AnswerBody {
     inner: Body,
-    /// What is left of a frame that was longer than a piece.
+    /// The rest of a frame that was longer than a piece.
     rest: Bytes,
-    /// Of the frame that was looked at: what comes after its bytes.
+    /// The first frame, where it has no bytes: trailers.
     next: Option<Frame<Bytes>>,
-    /// Who reads it. None: this process, which reads at once.
+    /// The peer that reads it. None: this process, which reads at once.
     reader: Option<Peer>,
-    /// It is what the connection sends: others are read by this process on the way.
+    /// The connection sends it: others are read by this process on the way.
     is_outermost: bool,
     memory: Option<Permit>,
     guard: Option<Guard>,
@@ -57,7 +56,7 @@ pub(super) struct AnswerBody {
     token_end: Option<TokenExpiry>,
 }
 
-/// What a call keeps until its last byte.
+/// The state that a call holds until its last byte.
 pub(super) struct Guard {
     /// The permit of a stream.
     pub(super) _permit: Option<Permit>,
@@ -67,13 +66,13 @@ pub(super) struct Guard {
     pub(super) token_end: Option<TokenExpiry>,
     pub(super) span: Span,
     pub(super) record: Option<CountedCall>,
-    /// What the audit trail says of it.
+    /// Its record in the audit trail.
     pub(super) call: Option<Call>,
     pub(super) ended: bool,
 }
 
 impl AnswerBody {
-    /// An answer to a reader; none is this process.
+    /// Wraps an answer to a reader; none is this process.
     pub(super) fn new(inner: Body, reader: Option<Peer>, guard: Option<Guard>) -> Self {
         Self {
             inner,
@@ -88,8 +87,8 @@ impl AnswerBody {
         }
     }
 
-    /// Looks at the first frame of an answer that is there as a whole, and books it as
-    /// soon as there is memory. Its call still has its permit.
+    /// Reads the first frame of an answer that is complete, and books it as soon as there is
+    /// memory. Its call still has its permit.
     ///
     /// # Errors
     /// There is no memory in time.
@@ -99,7 +98,7 @@ impl AnswerBody {
             return Ok(());
         }
         let first = std::future::poll_fn(|cx| Pin::new(&mut *inner).poll_frame(cx)).await;
-        // At an end or an error, whoever polls it again is told the same.
+        // An end or an error comes again when it is polled again.
         if let Some(Ok(frame)) = first {
             match frame.into_data() {
                 Ok(data) => self.rest = data,
@@ -109,6 +108,7 @@ impl AnswerBody {
         let (Some(reader), bytes) = (&self.reader, self.rest.len()) else {
             return Ok(());
         };
+        // One frame is all of it: a unary answer is one message, which tonic writes whole.
         if bytes > MAX_FREE_BYTES {
             self.memory = Some(reader.reserve(kib(bytes)).await?);
         }
@@ -126,6 +126,8 @@ impl AnswerBody {
         };
         let bytes = usize::try_from(length).unwrap_or(usize::MAX);
         if bytes > MAX_FREE_BYTES {
+            // Only as many wait for memory as calls may be in work: the others are refused
+            // where there is none right now.
             self.memory = Some(match reader.try_take(Resource::Calls, 1) {
                 Ok(_permit) => reader.reserve(kib(bytes)).await?,
                 Err(_full) => reader.try_reserve(kib(bytes))?,
@@ -145,7 +147,7 @@ impl AnswerBody {
         Ok(())
     }
 
-    /// What became of the call, where it is told otherwise than by the answer.
+    /// Notes the outcome of the call, where another answer replaces this one.
     pub(super) fn note(&mut self, headers: &HeaderMap) {
         if let Some(guard) = &mut self.guard {
             guard.note(headers);
@@ -168,6 +170,8 @@ impl AnswerBody {
         if guard.ended {
             return Poll::Ready(None);
         }
+        // First what is there: a frame that was made in time goes out, though the deadline may
+        // have passed since, and an ended stream keeps its own status.
         if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(cx) {
             if let Some(Ok(frame)) = &frame
                 && let Some(trailers) = frame.trailers_ref()
@@ -181,6 +185,7 @@ impl AnswerBody {
         {
             return Poll::Ready(Some(Ok(guard.end(late()))));
         }
+        // A token that is revoked ends the streams that it opened.
         if let Some(token_end) = &mut guard.token_end
             && let Poll::Ready(failure) = token_end.as_mut().poll(cx)
         {
@@ -219,6 +224,8 @@ impl AnswerBody {
         if data.len() <= FRAME_BYTES {
             return Poll::Ready(Some(Ok(Frame::data(data))));
         }
+        // A reader that takes nothing of a stream holds one message of it, and thousands of
+        // streams may do so: a long message needs memory of its own.
         if data.len() > MAX_COVERED_BYTES
             && let Err(full) = self.book_now(data.len())
         {
@@ -234,8 +241,8 @@ fn kib(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX)
 }
 
-/// The answer of what is no call, whose length may be known, to a peer; too much is
-/// refused in the words of `refused`.
+/// Wraps an answer to a peer that came from no call and whose length may be known; where
+/// there is no memory for it, the answer is that of `refused`.
 pub(super) async fn to_peer(
     answer: Response<Body>,
     peer: &Peer,
@@ -246,13 +253,41 @@ pub(super) async fn to_peer(
     let mut answer = AnswerBody::new(body, reader.then(|| peer.clone()), None);
     let mut answer = match answer.book_known().await {
         Ok(()) => Response::from_parts(head, answer),
-        Err(full) => refused(full.into()).map(|body| AnswerBody::new(body, None, None)),
+        Err(full) => unbooked(refused(full.into())),
     };
+    // Also where this process is its reader: what the connection sends is this body.
     answer.body_mut().is_outermost = true;
     answer
 }
 
-/// Has an answer break off when the token of its caller ends.
+/// Returns the failure of a call whose deadline passed.
+pub(super) fn late() -> Failure {
+    Failure::new(
+        Code::Timeout,
+        "The deadline passed before the work was done",
+    )
+    .suggest("Allow more time, or ask for less at once")
+}
+
+/// Notes the status of a call in its span and its record: from the trailers, or from the headers
+/// of an answer that is nothing else.
+pub(super) fn note(span: &Span, record: &mut CountedCall, headers: &HeaderMap) {
+    if let Some(code) = record.note(headers) {
+        span.record("rpc.grpc.status_code", code);
+    }
+}
+
+/// Returns a failure as a whole gRPC answer.
+pub(super) fn refused(failure: Failure) -> Response<Body> {
+    status(failure).into_http()
+}
+
+/// A short answer, such as a refusal, that needs no memory.
+pub(super) fn unbooked(answer: Response<Body>) -> Response<AnswerBody> {
+    answer.map(|body| AnswerBody::new(body, None, None))
+}
+
+/// Makes an answer break off when the token of its caller ends.
 pub(super) fn until(
     mut answer: Response<AnswerBody>,
     token_end: Option<TokenExpiry>,
@@ -261,7 +296,7 @@ pub(super) fn until(
     answer
 }
 
-/// Has an answer tell the access log when it ends.
+/// Makes an answer write its line of the access log when it ends.
 pub(super) fn log_answer(
     mut answer: Response<AnswerBody>,
     call: Option<Box<LoggedCall>>,
@@ -288,6 +323,7 @@ impl Guard {
         let mut trailers = HeaderMap::new();
         // Only the code and the message: the call already had its headers.
         if status(failure).add_header(&mut trailers).is_err() {
+            // What cannot be a header is an error of ours: UNKNOWN.
             trailers.insert("grpc-status", http::HeaderValue::from_static("2"));
         }
         self.note(&trailers);
@@ -308,6 +344,7 @@ impl HttpBody for AnswerBody {
             && let Some(token_end) = &mut self.token_end
             && let Poll::Ready(failure) = token_end.as_mut().poll(cx)
         {
+            // REST and MCP have no trailers in which a stream could say why it ends.
             self.token_end = None;
             polled = Poll::Ready(Some(Err(axum::Error::new(failure))));
         }
@@ -320,6 +357,7 @@ impl HttpBody for AnswerBody {
             }
         }
         if self.is_outermost {
+            // By this the connection knows a client that stalls from one that has nothing to read.
             note_polled(if polled.is_ready() {
                 Polled::Gave
             } else {

@@ -1,7 +1,7 @@
-//! A server that a window started: for whoever has the same data directory, over the socket
-//! in it, and no longer than somebody is there.
+//! A server that a window started: for everything that has the same data directory, over the
+//! socket in it, and no longer than something is connected.
 //!
-//! It is the server that `serve` is, without the faces that need a port: those who come speak
+//! It is the server that `serve` is, without the faces that need a port: its clients speak
 //! gRPC, and have the faces in their own process.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use grpc::admin::Kind;
 pub struct Background {
     stop: CancellationToken,
     running: JoinHandle<()>,
-    /// How many are connected to its socket.
+    /// The number of connections to its socket.
     connected: Arc<watch::Sender<usize>>,
 }
 
@@ -37,6 +37,7 @@ impl Background {
     /// The directory cannot be opened, or takes no socket.
     pub async fn start(settings: Settings, telemetry: &Telemetry) -> Result<Self, StartError> {
         let domain = Domain::open(&settings).await?;
+        // After the lock of the directory is held: whoever has it replaces an old socket.
         let socket = match LocalSocket::bind(&settings.data) {
             Ok(socket) => socket,
             Err(cause) => {
@@ -47,23 +48,20 @@ impl Background {
                 });
             }
         };
-        domain.starts(settings.config).await?;
+        domain.starts(settings.config.digest).await?;
         domain.follow().await;
         let stop = CancellationToken::new();
-        let (health, health_service) = tonic_health::server::health_reporter();
-        // Nothing here takes writes outside of the store, which has its own say.
-        let (writable, _) = watch::channel(true);
-        let mode = domain.registry().mode();
-        let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
+        // REST alone asks whether writes are taken, and there is none here.
+        let (health_service, _, health) = health::start(&domain, &stop);
         let calls = CallLayer::new(
-            (settings.limits.admission(), &settings.limits),
+            (settings.config.limits.admission(), &settings.config.limits),
             domain.guards(),
             stop.clone(),
             telemetry.exports(),
         );
-        let access = Arc::new(AccessLog::new(settings.access));
-        let beside = ServerVitals::new(&domain, settings.data.clone(), access, None);
-        let measuring = telemetry.measure(metrics::reader(calls.clone(), &domain, beside));
+        let access = Arc::new(AccessLog::new(settings.access_log));
+        let vitals = ServerVitals::new(&domain, settings.data.clone(), access, None);
+        let measuring = telemetry.measure(metrics::reader(calls.clone(), &domain, vitals));
         let kind = Kind::Background {
             leave: stop.clone(),
         };
@@ -71,7 +69,7 @@ impl Background {
         let routes = services::routes(&domain).merge(supporting(health_service)?);
         let routes = calls.layer(routes.merge(admin).fallback(unknown));
         let connected = socket.connections();
-        let linger = Duration::from_secs(settings.limits.linger_seconds);
+        let linger = Duration::from_secs(settings.config.limits.linger_seconds);
         let serving = socket.serve(routes, stop.clone(), CALLS_STOP_TIMEOUT, Some(linger));
         let (counting, keeping) = keep(&domain, &stop);
         let (stopped, host) = (stop.clone(), domain.host().clone());
@@ -82,12 +80,13 @@ impl Background {
             };
             let serving = async {
                 serving.await;
-                // Nobody uses it, or it was told to stop.
+                // It ended by itself, unused: the other tasks stop as they would by a signal.
                 stopped.cancel();
             };
             tokio::join!(serving, stopping);
             let _stopped = health.await;
             let _stopped = keeping.await;
+            // Before the domain closes, which it still reads.
             measuring.end().await;
             domain.close().await;
             let _stopped = counting.await;
@@ -101,10 +100,11 @@ impl Background {
 
     /// Leaves without the time that a window has for its first connection, unless one is there.
     pub fn leave_when_unused(&self) {
+        // A change of the count, even to the same, has the socket check whether it is used.
         self.connected.send_modify(|_| {});
     }
 
-    /// Returns when it has left: nobody used it, or it was asked to. All is closed then.
+    /// Returns when it has left, unused or on request. All is closed then.
     pub async fn left(&mut self) {
         ended((&mut self.running).await);
     }
@@ -116,7 +116,8 @@ impl Background {
     }
 }
 
-fn ended(ended: Result<(), tokio::task::JoinError>) {
+/// Logs a server that panicked while it stopped.
+pub(super) fn ended(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
         tracing::error!(%error, "the server did not stop in time");
     }

@@ -63,13 +63,14 @@ pub fn bundled_skills() -> Vec<Bundle> {
         .collect()
 }
 
-/// The names that a server with these settings keeps to itself: those of its
-/// bundled skills, of their tools, and of the contract's.
+/// Returns the names that a server reserves: those of its bundled skills, of their tools, and of
+/// the contract's.
 pub(super) fn names(contract: &Contract, is_shared: bool) -> Names {
     let bundles = bundled_skills();
     let skills = bundles.iter().filter_map(|bundle| bundle.read().skill);
     let declared = skills.flat_map(|skill| skill.tool_configs);
     let tools = declared.map(|tool| tool.name);
+    // A skill whose tool had the name of one of ours would be called in its place.
     let own = contract.tools(None);
     let own = own.iter().map(|tool| tool.name.clone());
     let slugs = bundles.iter().map(|bundle| bundle.folder.as_str());

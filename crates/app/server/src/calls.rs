@@ -1,7 +1,7 @@
-//! What every call passes, whatever face it came through.
+//! The call layer: every call passes it, whatever face it came through.
 //!
-//! * **Admission.** So many calls in work at once, and so many streams, of which a
-//!   caller has a share. A call takes its permit when its message is there, and gives it
+//! * **Admission.** The calls in work have a limit, and so have streams; a caller has a
+//!   share of it. A call takes its permit when its message is there, and gives it
 //!   back when its answer is made: what a peer sends or reads slowly is booked by its
 //!   bytes and takes no permit. A stream keeps its permit until it ends. A call for which
 //!   there is no permit waits for one, but not for long ([`Patience`]).
@@ -12,10 +12,10 @@
 //!   for calls in work need them.
 //! * **Span** per call, child of the caller's W3C `traceparent`.
 //! * **Counted** by rpc and status, whatever face the call came through.
-//! * **Access**: what the listener says of the caller. A call whose action the caller may not
+//! * **Access**: the listener has recognized the caller. A call whose action the caller may not
 //!   do is refused before its message is read. A stream ends with the token that opened it.
-//! * **Recorded**: calls that change something, and refusals of who may not, in the audit trail.
-//!   Which ones, the contract says; no handler records anything.
+//! * **Recorded** in the audit trail: calls that change something, and refusals for want of a
+//!   right. The contract lists them; no handler records anything.
 //! * A panic is a fault of ours, never of the connection.
 
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
 use futures_util::FutureExt as _;
-use http::{HeaderMap, Request, Response};
+use http::{Request, Response};
 use http_body::Body as HttpBody;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +39,7 @@ use tower::{Layer, Service};
 use tracing::{Instrument as _, Span};
 
 use super::MAX_MESSAGE_BYTES;
-use super::answer::{AnswerBody, Booked, Guard};
+use super::answer::{AnswerBody, Booked, Guard, late, note, refused, unbooked};
 use super::fallback::{metered, other};
 use super::in_process::transport;
 use super::limits::{Limits, Times};
@@ -50,11 +50,11 @@ use admission::{
     Admission, Intake, Length, Patience, Peer, Permit, is_refusal, timeout, with_reader,
 };
 use audit::{Audit, Call};
-use contract::{Looks, looked_at, outcome, status};
+use contract::{Looks, looked_at, outcome};
 use executor::with_deadline;
 use gateway::Transport;
 use grpc::Deadline;
-use model::{Code, Failure};
+use model::Failure;
 use namespaces::Namespaces;
 use quotas::{Quotas, QuotasConfig};
 use tokens::SignIn;
@@ -63,7 +63,7 @@ struct Inner {
     methods: HashMap<String, Arc<RpcMethod>>,
     metrics: Metrics,
     admission: Admission,
-    /// Who calls without coming through the listener.
+    /// The peer of calls that do not come through the listener.
     local: Peer,
     times: Times,
     quotas: ArcSwap<Quotas>,
@@ -72,7 +72,7 @@ struct Inner {
     exports: bool,
 }
 
-/// What a call passes before its handler.
+/// The checks that a call passes before its handler.
 pub(super) struct Guards {
     pub(super) sign_in: SignIn,
     pub(super) audit: Audit,
@@ -110,25 +110,23 @@ impl CallLayer {
             exports,
         }))
     }
-}
 
-impl CallLayer {
-    /// What its calls are counted in.
+    /// The metrics that count its calls.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.0.metrics
     }
 
-    /// Has callers make so many calls from now on, with nothing of it used.
+    /// Sets new quotas, with nothing of them used.
     pub(super) fn set_quotas(&self, config: &QuotasConfig) {
         self.0.quotas.store(Arc::new(Quotas::new(config)));
     }
 
-    /// Who has how much at once.
+    /// The limits on what callers hold at once.
     pub(super) fn admission(&self) -> &Admission {
         &self.0.admission
     }
 
-    /// What calls in process go through: this call layer, then services.
+    /// Returns the transport of calls in process: this call layer, then services.
     pub(super) fn transport(&self, services: Router) -> Transport {
         transport(CallService {
             inner: services,
@@ -155,8 +153,8 @@ impl<S> Layer<S> for CallLayer {
 pub(super) struct CallService<S> {
     inner: S,
     state: Arc<Inner>,
-    /// Calls come over the network: their bytes arrive when the caller likes. What
-    /// calls in process has its messages at hand, and reads its answers at once.
+    /// Calls come over the network: their bytes arrive when the caller likes. A caller in
+    /// process has its messages at hand, and reads its answers at once.
     is_remote: bool,
 }
 
@@ -175,10 +173,12 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        // The clone takes the place of the one that is ready.
+        // `poll_ready` was asked of this service, not of a clone: the call gets this one.
         let inner = self.inner.clone();
         let inner = std::mem::replace(&mut self.inner, inner);
         let state = Arc::clone(&self.state);
+        // Whoever comes through a listener has both by now; a call in process may have neither,
+        // and is then anonymous.
         let extensions = request.extensions_mut();
         let peer = extensions
             .get_or_insert_with(|| state.local.clone())
@@ -214,11 +214,11 @@ struct InboundCall<S> {
     record: CountedCall,
     access: Access,
     peer: Peer,
-    /// Who sends the message and reads the answer over the network.
+    /// The peer that sends the message and reads the answer over the network.
     reader: Option<Peer>,
 }
 
-/// What a call has when its message is there.
+/// A call whose message has arrived.
 struct ReadyCall {
     request: Request<Body>,
     /// When the call ends. None: a stream ends when it likes.
@@ -236,13 +236,16 @@ where
     S::Future: Send + 'static,
 {
     async fn answer(self, request: Request<Body>) -> Result<Response<AnswerBody>, Infallible> {
+        // Before the message is read: a caller without the right cannot make us store one.
         if let Some(action) = self.method.action
             && let Err(failure) = self.access.require(action)
         {
             let (audit, rpc) = (&self.state.guards.audit, &self.method.audited);
+            // This is the whole record, so there is no `Call` to end.
             audit.refused(rpc, &self.access, request.headers(), failure.code);
             return Ok(self.refuse(None, failure).await);
         }
+        // Before the deadline is read, so that a call with a wrong one is recorded as well.
         let call = self.method.audited.is_recorded.then(|| {
             let rpc = &self.method.audited;
             let audit = &self.state.guards.audit;
@@ -270,6 +273,7 @@ where
         patience: Patience,
         call: Option<Call>,
     ) -> Result<Response<AnswerBody>, Infallible> {
+        // The quota first: a caller beyond it has no message read and waits for no permit.
         let admitted = match self.use_quota() {
             Ok(()) => self.admit(request, asked, patience).await,
             Err(failure) => Err(failure),
@@ -287,6 +291,8 @@ where
         } = admitted;
         request.extensions_mut().insert(Deadline(work_until));
         let peer = self.peer.clone();
+        // The two deadlines differ: the work learns of its own, and stops by itself; a unary
+        // call is dropped below, should it not.
         let answer = with_deadline(work_until, self.handled(request, call.as_ref()));
         let answer = with_reader(peer, answer);
         let answer = AssertUnwindSafe(answer).catch_unwind();
@@ -299,9 +305,9 @@ where
         };
         let answer = match answer {
             Ok(Ok(answer)) => answer,
-            Ok(Err(never)) => match never {},
             Err(_panic) => refused(Failure::fault("a handler panicked")),
         };
+        // A stream whose headers have a status has ended before its first message.
         let goes_on = self.method.streams && outcome(answer.headers()).is_none();
         let (answer, call) = if goes_on {
             if let Some(call) = call.as_ref().filter(|_| self.method.worker) {
@@ -309,6 +315,8 @@ where
             }
             (answer, call)
         } else {
+            // Before the caller is answered: a change without its record is no success. It may
+            // have been made all the same where this fails, as with every answer that is late.
             let answer = tokio::time::timeout_at(work_until, recorded(call, answer)).await;
             (answer.unwrap_or_else(|_passed| refused(late())), None)
         };
@@ -322,6 +330,7 @@ where
         } = self;
         let span = Span::current();
         note(&span, &mut record, answer.headers());
+        // Calls in work need their workers: the host ends those streams when it stops.
         let stop = (method.streams && !method.worker).then(|| state.stop.clone());
         let token_end = method
             .streams
@@ -330,6 +339,7 @@ where
         let is_remote = reader.is_some();
         let (mut head, body) = answer.into_parts();
         if is_remote {
+            // Else `to_peer` would book what came by gRPC-Web a second time.
             head.extensions.insert(Booked);
         }
         let guard = |permit| Guard {
@@ -344,11 +354,13 @@ where
             call,
             ended: false,
         };
+        // A stream works until its end, and in process the answer is read at once.
         if method.streams || !is_remote {
             let body = AnswerBody::new(body, reader, Some(guard(Some(permit))));
             return Ok(Response::from_parts(head, body));
         }
         let mut body = AnswerBody::new(body, reader, Some(guard(None)));
+        // The permit is still held, so no more answers wait for memory than calls may be in work.
         let booked = match tokio::time::timeout_at(work_until, body.book_first()).await {
             Ok(booked) => booked.map_err(|full| {
                 method.meter.refuse();
@@ -359,14 +371,14 @@ where
         if let Err(failure) = booked {
             let refusal = refused(failure);
             body.note(refusal.headers());
-            return Ok(refusal.map(|body| AnswerBody::new(body, None, None)));
+            return Ok(unbooked(refusal));
         }
         // The answer is made: however long its reader takes, others may call.
         drop(permit);
         Ok(Response::from_parts(head, body))
     }
 
-    /// What the service answers. Its codec asks and tells where the messages are.
+    /// Calls the service. The codec checks and notes messages by what is set here.
     async fn handled(
         &mut self,
         request: Request<Body>,
@@ -378,6 +390,7 @@ where
             noted: call.map(Call::noted),
         };
         let inner = &mut self.inner;
+        // The common case: no task-local has to be set for it.
         if looks.authorizer.is_none() && looks.noted.is_none() {
             return inner.call(request).await;
         }
@@ -397,6 +410,7 @@ where
         patience: Patience,
     ) -> Result<ReadyCall, Failure> {
         let begun = Instant::now();
+        // A call without any time would be late anyway, after its message was read.
         if asked == Some(Duration::ZERO) {
             return Err(late());
         }
@@ -405,6 +419,7 @@ where
         let (body, memory) = match &self.reader {
             None => (body, None),
             Some(peer) if self.method.streams_in => {
+                // A worker is silent for as long as there are no calls for it.
                 let idle = (!self.method.worker).then_some(self.state.times.idle);
                 (metered(peer, body, idle), None)
             }
@@ -421,6 +436,7 @@ where
                 (Body::new(body), memory)
             }
         };
+        // Whoever waits for a permit is booked as a request, but its message is booked already.
         let bytes = match &memory {
             Some(_booked) => 0,
             None => body.size_hint().lower(),
@@ -445,9 +461,10 @@ where
         })
     }
 
-    /// Takes the call from the quotas of its caller.
+    /// Counts the call against the quotas of its caller.
     fn use_quota(&self) -> Result<(), Failure> {
         let quotas = self.state.quotas.load();
+        // The name costs an allocation, which a server without quotas does not pay.
         if !quotas.is_empty()
             && let Some(caller) = self.peer.name()
         {
@@ -456,31 +473,15 @@ where
         Ok(())
     }
 
-    /// Refuses a call whose end is recorded, where that is to be.
+    /// Refuses a call, and records its end where it has a record.
     async fn refuse(mut self, call: Option<Call>, failure: Failure) -> Response<AnswerBody> {
         let answer = recorded(call, refused(failure)).await;
         self.record.note(answer.headers());
-        answer.map(|body| AnswerBody::new(body, None, None))
+        unbooked(answer)
     }
 }
 
-pub(super) fn late() -> Failure {
-    Failure::new(
-        Code::Timeout,
-        "The deadline passed before the work was done",
-    )
-    .suggest("Allow more time, or ask for less at once")
-}
-
-/// Notes the status of a call in its span and its record: from the trailers, or from the headers
-/// of an answer that is nothing else.
-pub(super) fn note(span: &Span, record: &mut CountedCall, headers: &HeaderMap) {
-    if let Some(code) = record.note(headers) {
-        span.record("rpc.grpc.status_code", code);
-    }
-}
-
-/// The answer of a call whose end is recorded; where that cannot be, it says so.
+/// Records the end of a call and returns its answer, or why it could not be recorded.
 async fn recorded(call: Option<Call>, answer: Response<Body>) -> Response<Body> {
     let Some(call) = call else { return answer };
     let code = outcome(answer.headers());
@@ -488,9 +489,4 @@ async fn recorded(call: Option<Call>, answer: Response<Body>) -> Response<Body> 
         Ok(()) => answer,
         Err(failure) => refused(failure),
     }
-}
-
-/// A failure as a whole gRPC answer.
-pub(super) fn refused(failure: Failure) -> Response<Body> {
-    status(failure).into_http()
 }

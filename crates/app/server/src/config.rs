@@ -26,10 +26,10 @@ use telemetry::{Otlp, Signal};
 use tls::TlsConfig;
 use tokens::SignInConfig;
 
-/// What is logged where nobody says.
+/// The default log filter.
 pub const LOG: &str = "info";
 
-/// What a config file may say. Every key may be left out.
+/// The settings of a config file. Every key may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -38,13 +38,13 @@ pub struct Config {
     pub listen: Option<SocketAddr>,
     /// The data directory.
     pub data: Option<PathBuf>,
-    /// What is logged, such as `info` or `repertoire=debug`.
+    /// The log filter, such as `info` or `repertoire=debug`.
     pub log: Option<String>,
     /// Form of the log.
     pub log_format: Option<LogFormat>,
     /// OTLP endpoint of a collector, such as `http://localhost:4317`.
     pub otlp_endpoint: Option<String>,
-    /// What goes there.
+    /// The signals that go there.
     pub otlp_signals: Option<Vec<Signal>>,
     /// How often metrics do.
     pub otlp_interval_seconds: Option<u64>,
@@ -56,7 +56,7 @@ pub struct Config {
     pub tls: TlsConfig,
     /// Who may do what.
     pub access: SignInConfig,
-    /// Whose namespaces become, and who sees the skills in them.
+    /// Who owns new namespaces, and who sees the skills in them.
     pub namespaces: NamespacesConfig,
     /// How long the audit trail is kept.
     pub audit: AuditConfig,
@@ -64,7 +64,7 @@ pub struct Config {
     pub limits: Limits,
     /// Bounds of the store.
     pub store: StoreConfig,
-    /// What browsers may do.
+    /// The rules for browsers.
     pub web: WebConfig,
     /// The tools that skills unlock.
     pub tools: ToolsConfig,
@@ -74,11 +74,11 @@ pub struct Config {
     pub analysis: AnalysisConfig,
     /// How people learn.
     pub learning: LearningConfig,
-    /// What is trusted.
+    /// Trust tiers, holds and the blocklist.
     pub trust: TrustConfig,
-    /// What is installed on this machine, and where.
+    /// Which skills are installed on this machine, and where.
     pub install: InstallConfig,
-    /// Where skills come from that are kept in step, by id.
+    /// The sources of skills, by id.
     pub sources: BTreeMap<String, SourceConfig>,
     /// How these are synced.
     pub sync: SyncConfig,
@@ -94,11 +94,11 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreConfig {
-    /// MiB of pages kept in memory.
+    /// MiB of pages cached in memory.
     pub cache_mib: u64,
     /// Events that the log keeps: changes of skills, and nothing else.
     pub keep_events: u64,
-    /// MiB of disk that are kept free: writes are refused below.
+    /// MiB of disk that stay free: writes are refused below.
     pub reserve_mib: u64,
 }
 
@@ -156,14 +156,14 @@ fn listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAdd
     address.map_err(serde::de::Error::custom)
 }
 
-/// What a whole number may be: no more than anybody means, so that no sum or time of it is
-/// beyond what the program counts in.
+/// The range of a whole number: no more than anybody means, so that no sum or time made of it
+/// overflows.
 fn bounds(key: &str) -> RangeInclusive<u64> {
     const MAX: u64 = 1_000_000_000;
     match key {
         "limits.share_percent" => 1..=100,
         "limits.wait_seconds" | "limits.linger_seconds" => 0..=MAX,
-        // The last one stays, and that others were removed is one more.
+        // A pruned trail still has its last record, and one about the pruning.
         "audit.max_records" => 2..=MAX,
         "access_log_sample"
         | "otlp_interval_seconds"
@@ -190,7 +190,7 @@ impl Config {
         Ok(Self::parse(&text(path)?, path)?.1.value)
     }
 
-    /// Reads a config file, with what it sets to something else than is the default.
+    /// Reads a config file, with the settings in it that differ from the defaults.
     ///
     /// # Errors
     /// As [`Config::read`].
@@ -198,9 +198,12 @@ impl Config {
         let (document, read) = Self::parse(&text(path)?, path)?;
         let mut settings = document.settings(&read);
         let config = read.value.effective();
+        // A key that spells out its default is no setting: the file is read once more without
+        // the key, and the key is listed where that gives another config.
         settings.retain(|it| {
             let without = document.read_without::<Self>(&it.key, bounds);
             let without = without.map(|mut without| {
+                // Both differ for every key, as the text does.
                 without.places.clone_from(&config.places);
                 without.digest = config.digest;
                 without.effective()
@@ -233,7 +236,7 @@ impl Config {
         })
     }
 
-    /// The same with what holds where it says nothing.
+    /// The same with the defaults filled in, so that two configs compare by their effect.
     fn effective(mut self) -> Self {
         self.listen.get_or_insert(Settings::LISTEN);
         self.data.get_or_insert_with(default_data_directory);
@@ -263,7 +266,7 @@ pub fn default_data_directory() -> PathBuf {
     )
 }
 
-/// What a server runs with.
+/// The settings that a server runs with: a config file under the environment and the flags.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Address to listen on.
@@ -271,41 +274,12 @@ pub struct Settings {
     /// The data directory.
     pub data: PathBuf,
     /// Which calls have a line in the access log.
-    pub access: AccessConfig,
-    /// TLS of the port.
-    pub tls: TlsConfig,
-    /// Who may do what.
-    pub sign_in: SignInConfig,
-    /// Whose namespaces become, and who sees the skills in them.
-    pub namespaces: NamespacesConfig,
-    /// Bounds of the server.
-    pub limits: Limits,
+    pub access_log: AccessConfig,
     /// How to open the store.
     pub store: store::Options,
-    /// What browsers may do.
-    pub web: WebConfig,
-    /// The tools that skills unlock.
-    pub tools: ToolsConfig,
-    /// How skills are searched.
-    pub search: SearchConfig,
-    /// Which codebases may be read.
-    pub analysis: AnalysisConfig,
-    /// How people learn.
-    pub learning: LearningConfig,
-    /// What is trusted.
-    pub trust: TrustConfig,
-    /// What is installed on this machine, and where.
-    pub install: InstallConfig,
-    /// Where skills come from that are kept in step, by id.
-    pub sources: BTreeMap<String, SourceConfig>,
-    /// How these are synced.
-    pub sync: SyncConfig,
-    /// Where each of these is in the config file.
-    pub places: SettingLocations,
-    /// How long the audit trail is kept.
-    pub audit: AuditConfig,
-    /// The digest of the config file.
-    pub config: Option<Digest>,
+    /// All other settings, as in the config file. The fields above go before those in it, as the
+    /// environment and the flags do.
+    pub config: Config,
 }
 
 impl Settings {
@@ -317,46 +291,29 @@ impl Settings {
     /// a name there.
     #[must_use]
     pub fn is_shared(&self) -> bool {
-        !self.listen.ip().is_loopback() || !self.web.allowed_hosts.is_empty()
+        // A proxy reaches a loopback address too: what gives that away is the name by which
+        // callers know the server.
+        !self.listen.ip().is_loopback() || !self.config.web.allowed_hosts.is_empty()
     }
 
     /// The settings of a config file, with defaults for what it leaves out.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        let StoreConfig {
-            cache_mib,
-            keep_events,
-            reserve_mib,
-        } = config.store;
         Self {
             listen: config.listen.unwrap_or(Self::LISTEN),
             data: config.data.clone().unwrap_or_else(default_data_directory),
-            access: AccessConfig {
+            access_log: AccessConfig {
                 log: config.access_log,
                 sample: config.access_log_sample.unwrap_or(1),
             },
-            tls: config.tls.clone(),
-            sign_in: config.access.clone(),
-            namespaces: config.namespaces,
-            limits: config.limits.clone(),
-            web: config.web.clone(),
-            tools: config.tools.clone(),
-            search: config.search.clone(),
-            analysis: config.analysis.clone(),
-            learning: config.learning.clone(),
-            trust: config.trust.clone(),
-            install: config.install.clone(),
-            sources: config.sources.clone(),
-            sync: config.sync.clone(),
-            places: config.places.clone(),
-            audit: config.audit,
-            config: config.digest,
             store: store::Options {
-                cache_bytes: cache_mib.max(1) << 20,
-                keep_events,
-                reserve_bytes: reserve_mib << 20,
+                // sled panics with a cache of less than 256 bytes.
+                cache_bytes: config.store.cache_mib.max(1) << 20,
+                keep_events: config.store.keep_events,
+                reserve_bytes: config.store.reserve_mib << 20,
                 ..store::Options::default()
             },
+            config: config.clone(),
         }
     }
 }
@@ -404,7 +361,7 @@ mod tests {
         assert_eq!(config.learning, LearningConfig::default());
         assert_eq!(config.install, InstallConfig::default());
         assert_eq!(config.sync, SyncConfig::default());
-        assert_eq!(Settings::new(&config).access, AccessConfig::default());
+        assert_eq!(Settings::new(&config).access_log, AccessConfig::default());
         let otlp = config.otlp(None).expect("an endpoint");
         assert_eq!(
             (otlp.signals.as_slice(), otlp.interval),

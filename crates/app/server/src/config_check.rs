@@ -1,14 +1,11 @@
-//! What a start would look at, looked at without starting: secrets, folders, addresses. All
-//! that is wrong is told, not only the first.
+//! The checks of a start, made without starting: secrets, folders, addresses. All errors are
+//! reported, not only the first.
 
 use std::path::Path;
 
 use super::remote_sources::Places;
 use super::sources::{self, SourceConfig};
-use super::{EmbedderError, Otlp, Settings, features, learning};
-
-/// Something that is wrong with a setting: its key, and what.
-type SettingProblem = (String, String);
+use super::{Otlp, SettingError, Settings, features, learning};
 
 /// Everything of these settings that a start would refuse, or would go on without. Opens no
 /// data directory and no address, and calls nobody. Blocks.
@@ -19,67 +16,69 @@ pub fn check_settings(
     otlp: Option<&Otlp>,
 ) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    let mut tell = |key: String, message: String| found.push((key, message));
-    for (key, message) in features::refused(settings, otlp) {
-        tell(key, message);
-    }
-    if let Err(message) = settings.sign_in.check() {
-        tell("access.issuers".to_owned(), message);
+    found.extend(features::refused(settings, otlp));
+    let mut report = |key: &str, message: String| found.push((key.to_owned(), message));
+    if let Err(message) = settings.config.access.check() {
+        report("access.issuers", message);
     }
     if let Some(message) = not_a_data_directory(&settings.data) {
-        tell("data".to_owned(), message);
+        report("data", message);
     }
     if let Err(error) = telemetry::filter(filter) {
-        tell("log".to_owned(), error);
+        report("log", error);
     }
     if let Some(Err(error)) = otlp.map(|it| telemetry::endpoint(&it.endpoint)) {
-        tell("otlp_endpoint".to_owned(), error);
+        report("otlp_endpoint", error);
     }
-    if let Some(error) = settings.tls.mistake() {
-        tell(error.key().to_owned(), error.message().to_owned());
+    if let Some(error) = settings.config.tls.mistake() {
+        report(error.key(), error.message().to_owned());
     }
-    if let Some((key, why)) = settings.sign_in.mistake(settings.tls.asks_clients()) {
-        tell(key.to_owned(), why.to_owned());
+    if let Some((key, why)) = settings
+        .config
+        .access
+        .mistake(settings.config.tls.asks_clients())
+    {
+        report(key, why.to_owned());
     }
-    for error in settings.tools.mistakes() {
-        tell(error.key().to_owned(), error.message().to_owned());
+    for SettingError { key, message } in settings.config.tools.mistakes() {
+        report(&key, message);
     }
-    for (id, source) in &settings.sources {
+    for (id, source) in &settings.config.sources {
         for (key, message) in source.mistakes(id) {
-            tell(key, message);
+            report(&key, message);
         }
     }
-    if let Err(message) = Places::new(&settings.sync.allow_networks) {
-        tell(sources::NETWORKS.to_owned(), message);
+    if let Err(message) = Places::new(&settings.config.sync.allow_networks) {
+        report(sources::NETWORKS, message);
     }
-    if let Err(error) = settings.search.open() {
-        tell(EmbedderError::KEY.to_owned(), error.cause());
+    if let Err(SettingError { key, message }) = settings.config.search.open() {
+        report(&key, message);
     }
-    for (at, root) in settings.analysis.roots.iter().enumerate() {
+    for (at, root) in settings.config.analysis.roots.iter().enumerate() {
         if let Some(message) = not_a_folder(root) {
-            tell(format!("analysis.roots[{at}]"), message);
+            report(&format!("analysis.roots[{at}]"), message);
         }
     }
     let person = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
-    let installs = settings.install.policy(&settings.data, person);
+    let installs = settings.config.install.policy(&settings.data, person);
     for (at, root) in installs.roots.iter().enumerate() {
         if let Some(message) = not_a_folder(root) {
-            tell(format!("install.roots[{at}]"), message);
+            report(&format!("install.roots[{at}]"), message);
         }
     }
-    for (key, message) in learning::mistakes(&settings.learning) {
-        tell(key, message);
+    for (key, message) in learning::mistakes(&settings.config.learning) {
+        report(&key, message);
     }
-    if let Some(feed) = &settings.trust.blocklist_feed
+    if let Some(feed) = &settings.config.trust.blocklist_feed
         && let Err(error) = std::fs::read(feed)
     {
         let message = format!("cannot read `{}`: {error}", feed.display());
-        tell("trust.blocklist_feed".to_owned(), message);
+        report("trust.blocklist_feed", message);
     }
     found
 }
 
-/// Why a path is no folder.
+/// Returns why a path is no folder.
 pub(super) fn not_a_folder(path: &Path) -> Option<String> {
     let shown = path.display();
     match std::fs::read_dir(path) {
@@ -94,18 +93,20 @@ pub(super) fn not_a_folder(path: &Path) -> Option<String> {
     }
 }
 
-/// Why a path cannot become a data directory: it, or what it would be in, is no folder.
+/// Returns why a path cannot become a data directory: it, or its nearest ancestor that exists,
+/// is no folder.
 fn not_a_data_directory(path: &Path) -> Option<String> {
+    // A start makes the directory and what it is in: nothing is made here.
     let there = path.ancestors().find(|path| path.exists())?;
     not_a_folder(there)
 }
 
 impl SourceConfig {
-    /// What is wrong with a source, with its folder, and with its secrets.
-    fn mistakes(&self, id: &str) -> Vec<SettingProblem> {
+    /// Returns what is wrong with a source, its folder and its secrets.
+    fn mistakes(&self, id: &str) -> Vec<(String, String)> {
         let one = [(id.to_owned(), self.clone())].into();
         let source = match sources::configured(&one) {
-            Err(error) => return vec![(error.key().to_owned(), error.message().to_owned())],
+            Err(SettingError { key, message }) => return vec![(key, message)],
             Ok(mut sources) => sources.remove(0),
         };
         let mut found = Vec::new();

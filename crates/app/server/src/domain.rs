@@ -1,4 +1,4 @@
-//! What the services work on, over an open data directory, without a listener.
+//! The domain that the services work on, over an open data directory, without a listener.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use registry::{Caller, Feed, Policy, Registry};
 use store::Store;
 use tokens::{SignIn, Tokens};
 
-/// How long work may take to end when it is told to stop.
+/// How long work may take to end once it is asked to stop.
 const WORK_STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The domain over an open data directory, without a listener.
@@ -73,70 +73,72 @@ impl Domain {
     /// # Errors
     /// The directory cannot be opened or read.
     pub async fn open(settings: &Settings) -> Result<Self, StartError> {
-        let opened = Self::opened(settings).await;
-        opened.map_err(|error| error.located(&settings.places))
+        // Boxed, as it holds all settings: every future that opens a domain would be as large.
+        let opened = Box::pin(Self::opened(settings.clone())).await;
+        opened.map_err(|error| error.located(&settings.config.places))
     }
 
-    async fn opened(settings: &Settings) -> Result<Self, StartError> {
-        features::require(settings, None)?;
-        let (directory, options) = (settings.data.clone(), settings.store.clone());
+    async fn opened(settings: Settings) -> Result<Self, StartError> {
+        features::require(&settings, None)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let wanted = settings.sign_in.clone();
-        let kept = settings.audit;
-        let issuer = settings.sign_in.public_url.as_ref();
+        let issuer = settings.config.access.public_url.as_ref();
         let issuer = issuer.map_or("repertoire", |url| url.as_str());
         let caller_tokens = CallerTokens::new(issuer.to_owned(), Arc::clone(&clock))?;
-        let host = Host::new(settings.tools.host()?, caller_tokens);
-        let mut handlers = settings.tools.handlers()?;
+        // Settings that cannot be used are refused before the directory is opened, which may
+        // take long.
+        let host = Host::new(settings.config.tools.host()?, caller_tokens);
+        let mut handlers = settings.config.tools.handlers()?;
+        // After the bundled ones: of handlers that serve a skill the first runs its tools.
         handlers.push(Arc::new(host.clone()));
-        let limits = settings.tools.options(settings.limits.share_percent);
-        let (search, roots) = (settings.search.clone(), settings.analysis.roots.clone());
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let executor = Executor::new(processors);
-        let is_shared = settings.is_shared();
-        let paths = settings.learning.clone();
-        let feed = Feed::new(settings.trust.blocklist_feed.clone());
-        let person = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
-        let installs = settings.install.policy(&settings.data, person);
-        let tiers = sources::tiers(settings.trust.tiers(), &settings.sources);
-        let (hold, of_namespaces) = (settings.trust.hold, settings.namespaces);
-        let storage = settings.limits.storage();
-        let configured = sources::configured(&settings.sources)?;
-        let sync = settings.sync.clone();
-        // Start-up: once, before any call.
+        let configured = sources::configured(&settings.config.sources)?;
+        // Before any call, so it needs no permit of the executor.
         let opened = tokio::task::spawn_blocking(move || {
+            let is_shared = settings.is_shared();
+            let Settings {
+                data: directory,
+                store: options,
+                config,
+                ..
+            } = settings;
             let store = Store::open(&directory, &options)?;
-            let namespaces = Namespaces::open(store.clone(), of_namespaces);
+            let namespaces = Namespaces::open(store.clone(), config.namespaces);
             let namespaces = namespaces.map_err(StartError::Namespaces)?;
             let policy = Policy {
                 names: bundled::names(&contract::load()?, is_shared),
-                hold,
-                tiers,
+                hold: config.trust.hold,
+                tiers: sources::tiers(&config.trust, &config.sources),
                 audience: Some(namespaces.as_audience()),
                 claims: Some(namespaces.as_claims()),
-                storage,
+                storage: config.limits.storage(),
             };
             let (read, at) = (store.clone(), Arc::clone(&clock));
             let open = move || Registry::open_with(read, at, executor, policy);
+            // A damaged directory must not keep a server from saying so: it could take for ever.
             let registry = store::bounded(&directory, open)??;
-            let search = search.index(&directory, registry.clone())?;
+            let search = config.search.index(&directory, registry.clone())?;
             let composition = Composition::new(registry.clone(), search.clone());
             let (reads, sets) = (registry.clone(), composition.clone());
             let tokens = Tokens::open(store.clone()).map_err(StartError::Tokens)?;
-            let sign_in = SignIn::new(&wanted, tokens.clone(), Arc::clone(&clock))
+            let sign_in = SignIn::new(&config.access, tokens.clone(), Arc::clone(&clock))
                 .map_err(StartError::Setting)?;
             let access = AccessService::new(tokens.clone(), namespaces.clone(), Arc::clone(&clock));
-            let audit = Audit::new(store.clone(), kept, Arc::clone(&clock));
+            let audit = Audit::new(store.clone(), config.audit, Arc::clone(&clock));
             let (stored, at) = (store.clone(), Arc::clone(&clock));
-            let learning = learning::open(stored, at, &paths, &host, &registry)?;
+            let learning = learning::open(stored, at, &config.learning, &host, &registry)?;
             let stored = (store.clone(), registry.clone());
-            let engine = sources::open(stored, &directory, &sync, configured)?;
+            let engine = sources::open(stored, &directory, &config.sync, configured)?;
+            let limits = config.tools.options(config.limits.share_percent);
             let tools = Tools::open(store, reads, sets, Arc::clone(&clock), handlers, limits)
                 .map_err(registry::Error::from)?;
+            let person = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
+            let installs = config.install.policy(&directory, person);
             let (home, at) = (directory.join("installed"), Arc::clone(&clock));
             let installer = Installer::new(registry.clone(), home, installs, at);
             let (installs, budget) = (Arc::new(installer.clone()), installer.budget_chars());
             let checks = Checks::new(registry.clone(), installs, budget);
+            let roots = config.analysis.roots;
             let advisor = Advisor::new(registry.clone(), search.clone(), roots, clock);
             let around = local::Options::default();
             let local = Overlays::new(registry.clone(), search.clone(), around);
@@ -150,7 +152,7 @@ impl Domain {
                 search,
                 advisor,
                 learning,
-                feed,
+                feed: Feed::new(config.trust.blocklist_feed),
                 installer,
                 engine,
                 local,
@@ -160,7 +162,7 @@ impl Domain {
                 sign_in,
                 access,
                 audit,
-                paths,
+                paths: config.learning,
                 following: Arc::new(Following {
                     stop: CancellationToken::new(),
                     task: Default::default(),
@@ -170,6 +172,7 @@ impl Domain {
         let domain = opened
             .await
             .map_err(|error| registry::Error::Internal(error.to_string()))??;
+        // Before anything is written: each write goes on with the chain of records.
         domain.audit.resume().await.map_err(StartError::Audit)?;
         bundled::publish(&domain.registry).await?;
         domain.block_by_feed().await;
@@ -188,8 +191,8 @@ impl Domain {
         &self.registry
     }
 
-    /// Keeps the search index in step from now on, and takes the operator's learning paths
-    /// in. Once is enough.
+    /// Starts the background work: keeps the search index up to date, scans by new rules, syncs
+    /// sources, and takes the operator's learning paths in. Once is enough.
     pub async fn follow(&self) {
         let mut task = self.following.task.lock().await;
         if task.is_none() {
@@ -200,6 +203,7 @@ impl Domain {
                 let facets = stop.run_until_cancelled(domain.registry.keep_facets());
                 let scans = stop.run_until_cancelled(domain.rescan());
                 let sync = stop.run_until_cancelled(domain.engine.keep());
+                // These two end with the token themselves, at a point where nothing is lost.
                 let index = domain.search.follow(stop.clone());
                 let keys = domain.sign_in.keep(stop.clone());
                 tokio::join!(index, paths, facets, scans, sync, keys);
@@ -207,21 +211,21 @@ impl Domain {
         }
     }
 
-    /// Scans what was not scanned by the rules that hold now.
+    /// Scans the versions that were last scanned by older rules.
     async fn rescan(&self) {
         match self.registry.rescan().await {
             Ok(done) if done.scanned == 0 => {}
             Ok(done) => tracing::info!(
                 scanned = done.scanned,
                 held = done.held,
-                "versions were scanned by the rules that hold now"
+                "versions were scanned by the current rules"
             ),
             Err(error) => tracing::warn!(%error, "some versions were not scanned"),
         }
     }
 
-    /// Takes the feed of blocked skills in, before anybody is served. Without it the list is
-    /// what it was: a server that does not start would help nobody who is to be protected.
+    /// Takes the feed of blocked skills in, before any call. Where it cannot be read the
+    /// blocklist stays as it was: a server that does not start protects nobody.
     async fn block_by_feed(&self) {
         if !self.feed.is_there() {
             return;
@@ -234,7 +238,7 @@ impl Domain {
                 blocked = refreshed.size,
                 "the feed of blocked skills was taken in"
             ),
-            Err(error) => tracing::error!(%error, "the blocklist was not changed"),
+            Err(error) => tracing::error!(%error, "the blocklist stays as it was"),
         }
     }
 
@@ -249,7 +253,7 @@ impl Domain {
         &self.search
     }
 
-    /// What calls pass before their handlers.
+    /// Returns the checks that calls pass before their handlers.
     pub(super) fn guards(&self) -> calls::Guards {
         calls::Guards {
             sign_in: self.sign_in.clone(),
@@ -258,24 +262,25 @@ impl Domain {
         }
     }
 
-    /// What finds out what each caller sees.
+    /// Returns the viewer, which decides which skills each caller sees.
     pub(super) fn viewer(&self) -> grpc::Viewer {
         grpc::Viewer::new(self.local.clone(), self.views.clone())
     }
 
-    /// What gives calls to workers.
+    /// The host of workers.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// What calls in process go through: the services behind a call layer.
+    /// Returns a transport for calls in process: the services behind a call layer.
     #[must_use]
     pub fn transport(&self, limits: &Limits) -> Transport {
         let (admission, stop) = (limits.admission(), CancellationToken::new());
         let guards = self.guards();
         let front = calls::CallLayer::new((admission, limits), guards, stop, false);
         let transport = front.transport(services::routes(self).fallback(unknown));
+        // Whoever opened the directory could read its files as well: no right is missing.
         let local = transport.map_request(|mut request: http::Request<tonic::body::Body>| {
             request.extensions_mut().insert(Access::local());
             request
@@ -285,15 +290,17 @@ impl Domain {
 
     /// Ends work that runs, writes what waits, and closes the data directory.
     pub async fn close(&self) {
+        // What begins work ends first, then the work, then what it left to be written; the
+        // registry, whose store all of it is written to, is closed last.
         if tokio::time::timeout(WORK_STOP_TIMEOUT, self.engine.close())
             .await
             .is_err()
         {
-            tracing::warn!("a sync did not stop when it was cancelled");
+            tracing::warn!("a sync did not stop in time");
         }
         let running = self.registry.executor().stop(WORK_STOP_TIMEOUT).await;
         if running > 0 {
-            tracing::warn!(running, "work did not stop when it was cancelled");
+            tracing::warn!(running, "work did not stop in time");
         }
         if let Err(error) = self.registry.write_usage().await {
             tracing::warn!(%error, "usage counts were not written");

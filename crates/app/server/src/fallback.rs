@@ -1,5 +1,5 @@
-//! What passes the call layer and is no rpc of the contract: health, reflection, and what there
-//! is not.
+//! Requests in the call layer that are no rpc of the contract: health, reflection, and rpcs
+//! that do not exist.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,12 +11,11 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 use tracing::Span;
 
-use super::answer::{AnswerBody, Guard};
-use super::calls::refused;
+use super::answer::{AnswerBody, Guard, refused, unbooked};
 use admission::{IntakeError, Metered, Peer, Resource};
 use contract::status;
 
-/// The service that says whether the server is well, and its rpc that is asked once.
+/// The health service, and its unary rpc.
 const HEALTH: &str = "/grpc.health.v1.Health/";
 const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
 
@@ -30,8 +29,8 @@ pub(super) fn metered(peer: &Peer, body: Body, idle: Option<Duration>) -> Body {
     }))
 }
 
-/// Health, reflection, and what is no rpc. None of it does work of ours, but streams
-/// are streams, and whoever sends does so within limits.
+/// Answers health, reflection, and what is no rpc. None of it does work of ours, but its
+/// streams count, and its senders have limits.
 pub(super) async fn other<S>(
     mut inner: S,
     request: Request<Body>,
@@ -42,10 +41,9 @@ where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
 {
     let Some(peer) = reader else {
-        let answer = inner.call(request).await?;
-        return Ok(answer.map(|body| AnswerBody::new(body, None, None)));
+        return Ok(unbooked(inner.call(request).await?));
     };
-    // Whether the server is well can always be asked.
+    // A full server is not an ill one: an orchestrator that is refused here would restart it.
     let permit = if request.uri().path() == HEALTH_CHECK {
         Ok(None)
     } else {
@@ -53,13 +51,13 @@ where
     };
     let permit = match permit {
         Ok(permit) => permit,
-        Err(full) => return Ok(refused(full.into()).map(|body| AnswerBody::new(body, None, None))),
+        Err(full) => return Ok(unbooked(refused(full.into()))),
     };
     let request = request.map(|body| metered(&peer, body, Some(idle)));
     let guard = Guard {
         _permit: permit,
         deadline: None,
-        // Who watches the server's health is told by it that the server stops.
+        // A watcher of the health hears from the health service itself that the server stops.
         stop: (!request.uri().path().starts_with(HEALTH)).then(|| Box::pin(stop.cancelled_owned())),
         token_end: None,
         span: Span::none(),

@@ -1,8 +1,8 @@
-//! What a build may leave out: the features of the package, and the settings that ask for one.
+//! Features: the parts that a build may leave out, and the settings that need one.
 //!
 //! A build has the same contract, settings and commands whatever it leaves out, and opens the
-//! same data directories. What needs a feature that is not there says so: a setting at the
-//! start, a call when it is made. `without` has what stands in its place.
+//! same data directories. What needs a missing feature reports it: a setting at the start, a
+//! call when it is made. `without` has the stand-ins.
 
 use std::sync::LazyLock;
 
@@ -44,37 +44,33 @@ impl Feature {
         Self::Transformer,
     ];
 
+    /// Its name, as cargo takes it, and whether this program has it.
+    const fn described(self) -> (&'static str, bool) {
+        match self {
+            Self::Databases => ("databases", cfg!(feature = "databases")),
+            Self::Jira => ("jira", cfg!(feature = "jira")),
+            Self::Transformer => ("transformer", cfg!(feature = "transformer")),
+            Self::Oidc => ("oidc", cfg!(feature = "oidc")),
+            Self::Otlp => ("otlp", cfg!(feature = "otlp")),
+            Self::RemoteSources => ("remote-sources", cfg!(feature = "remote-sources")),
+            Self::Learning => ("learning", cfg!(feature = "learning")),
+            Self::Jemalloc => ("jemalloc", cfg!(feature = "jemalloc")),
+        }
+    }
+
     /// Its name, as cargo takes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Databases => "databases",
-            Self::Jira => "jira",
-            Self::Transformer => "transformer",
-            Self::Oidc => "oidc",
-            Self::Otlp => "otlp",
-            Self::RemoteSources => "remote-sources",
-            Self::Learning => "learning",
-            Self::Jemalloc => "jemalloc",
-        }
+        self.described().0
     }
 
     /// This program has it.
     #[must_use]
     pub const fn is_built(self) -> bool {
-        match self {
-            Self::Databases => cfg!(feature = "databases"),
-            Self::Jira => cfg!(feature = "jira"),
-            Self::Transformer => cfg!(feature = "transformer"),
-            Self::Oidc => cfg!(feature = "oidc"),
-            Self::Otlp => cfg!(feature = "otlp"),
-            Self::RemoteSources => cfg!(feature = "remote-sources"),
-            Self::Learning => cfg!(feature = "learning"),
-            Self::Jemalloc => cfg!(feature = "jemalloc"),
-        }
+        self.described().1
     }
 
-    /// What a call is told that needs it where this program does not have it.
+    /// Returns the failure of a call that needs it, in a program without it.
     #[must_use]
     pub fn missing(self) -> Failure {
         Failure::not_built(self.name())
@@ -105,45 +101,29 @@ pub fn version() -> &'static str {
     &VERSION
 }
 
-/// The settings that ask for what this program leaves out: the key of each, and why it cannot
-/// be had.
+/// Returns the settings that need a feature which this program leaves out: the key of each,
+/// and the error.
 pub(super) fn refused(settings: &Settings, otlp: Option<&Otlp>) -> Vec<(String, String)> {
+    let config = &settings.config;
+    // A setting with its default asks for nothing, so files of a full build work without it.
+    let sql = config.tools.sql != SqlConfig::default();
+    let jira = config.tools.jira != JiraConfig::default();
+    let learning = config.learning != LearningConfig::default();
+    let embedder = config.search.embedder.is_some();
+    let issuers = !config.access.issuers.is_empty();
+    let networks = !config.sync.allow_networks.is_empty();
     let own = [
-        (
-            "tools.sql",
-            Feature::Databases,
-            settings.tools.sql != SqlConfig::default(),
-        ),
-        (
-            "tools.jira",
-            Feature::Jira,
-            settings.tools.jira != JiraConfig::default(),
-        ),
-        (
-            "search.embedder",
-            Feature::Transformer,
-            settings.search.embedder.is_some(),
-        ),
-        (
-            "access.issuers",
-            Feature::Oidc,
-            !settings.sign_in.issuers.is_empty(),
-        ),
+        ("tools.sql", Feature::Databases, sql),
+        ("tools.jira", Feature::Jira, jira),
+        ("search.embedder", Feature::Transformer, embedder),
+        ("access.issuers", Feature::Oidc, issuers),
         ("otlp_endpoint", Feature::Otlp, otlp.is_some()),
-        (
-            "learning",
-            Feature::Learning,
-            settings.learning != LearningConfig::default(),
-        ),
-        (
-            NETWORKS,
-            Feature::RemoteSources,
-            !settings.sync.allow_networks.is_empty(),
-        ),
+        ("learning", Feature::Learning, learning),
+        (NETWORKS, Feature::RemoteSources, networks),
     ];
     let asked = own.into_iter().filter(|(.., is_asked)| *is_asked);
     let asked = asked.map(|(key, feature, _)| (key.to_owned(), feature));
-    let sources = settings.sources.iter();
+    let sources = config.sources.iter();
     let sources = sources.filter(|(_, source)| source.is_remote());
     let sources = sources.map(|(id, _)| (format!("sources.{id}.kind"), Feature::RemoteSources));
     let missing = asked
@@ -160,7 +140,7 @@ pub(super) fn refused(settings: &Settings, otlp: Option<&Otlp>) -> Vec<(String, 
         .collect()
 }
 
-/// Refuses settings that ask for what this program leaves out, before anything is opened.
+/// Refuses settings that need a missing feature, before anything is opened.
 ///
 /// # Errors
 /// The first of them, with its place in the config file.
@@ -169,7 +149,7 @@ pub fn require(settings: &Settings, otlp: Option<&Otlp>) -> Result<(), StartErro
         None => Ok(()),
         Some((key, message)) => Err(StartError::NotBuilt(format!(
             "{}{key} {message}",
-            settings.places.at(&key)
+            settings.config.places.at(&key)
         ))),
     }
 }

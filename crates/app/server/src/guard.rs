@@ -1,5 +1,5 @@
-//! Lets in what browsers may send (`origins`), for every face; and what pages of other
-//! origins may read.
+//! Checks what browsers may send (`origins`), for every face, and lets pages of other origins
+//! read the answers.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use gateway::Refusal;
 use origins::WebConfig;
 use rest::refused;
 
-/// Stands before routes, and lets through what may pass.
+/// Puts the check of `origins` before routes.
 pub fn guard(web: WebConfig, routes: Router) -> Router {
     routes.layer(middleware::from_fn_with_state(Arc::new(web), check))
 }
@@ -28,9 +28,10 @@ async fn check(State(web): State<Arc<WebConfig>>, request: Request, next: Next) 
     }
 }
 
-/// The answer to a request that was refused before it came to any route: past the same
-/// guard, and readable by the same pages.
+/// Answers a request that was refused before it came to any route: checked by the same guard,
+/// and readable by the same pages.
 pub(super) async fn refuse(web: Arc<WebConfig>, request: Request, refusal: Refusal) -> Response {
+    // First the origin: a page that may not call is not to learn whether a token was right.
     if let Err(failure) = web.check(request.uri(), request.headers()) {
         return refused(failure);
     }
@@ -38,16 +39,13 @@ pub(super) async fn refuse(web: Arc<WebConfig>, request: Request, refusal: Refus
         let answer = refused(refusal.clone());
         async { Ok::<_, Infallible>(answer) }
     });
-    match cors().layer(answer).oneshot(request).await {
-        Ok(answer) => answer,
-        Err(never) => match never {},
-    }
+    let Ok(answer) = cors().layer(answer).oneshot(request).await;
+    answer
 }
 
-/// What a page of another origin may read. The guard has let in only origins that
-/// may ask, so each is told that it may.
+/// The CORS layer. The guard has let in allowed origins only, so it allows each that comes.
 pub(super) fn cors() -> CorsLayer {
-    // By name: what a page does not see otherwise.
+    // CORS hides all other headers from a page.
     let exposed = [
         "grpc-status",
         "grpc-message",

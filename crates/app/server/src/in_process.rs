@@ -1,4 +1,4 @@
-//! Calls that come over no connection.
+//! Transports for calls within the process.
 
 use std::convert::Infallible;
 
@@ -13,7 +13,8 @@ use tower::{Service, ServiceExt as _};
 use access::Access;
 use gateway::Transport;
 
-/// What the server's own calls go through: services, and no call layer. They see all skills.
+/// Returns the transport of the server's own calls: services without the call layer. They see
+/// all skills.
 pub(super) fn inside(services: Router) -> Transport {
     transport(services.map_request(|mut request: Request<Body>| {
         request.extensions_mut().insert(Access::local());
@@ -21,7 +22,7 @@ pub(super) fn inside(services: Router) -> Transport {
     }))
 }
 
-/// Services as what calls of generated code go through.
+/// Makes a transport for generated clients of services.
 pub(super) fn transport<S, B>(services: S) -> Transport
 where
     S: Service<Request<Body>, Response = Response<B>, Error = Infallible>,

@@ -30,7 +30,7 @@ use model::{Clock, Problem, Severity};
 use registry::Registry;
 use store::Store;
 
-/// How soon paths are tried again whose grader was not there.
+/// How soon paths are tried again that could not be graded, for want of a worker.
 const GRADER_RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// Files of a path's folder, and bytes of all of them.
 const MAX_FILES: usize = 4_096;
@@ -44,14 +44,23 @@ pub struct FolderError {
     cause: String,
 }
 
+impl FolderError {
+    fn new(path: &Path, cause: impl std::fmt::Display) -> Self {
+        Self {
+            path: path.to_owned(),
+            cause: cause.to_string(),
+        }
+    }
+}
+
 /// A learning path, and what is wrong with it.
 #[derive(Debug)]
 pub struct FoundPath {
     /// Where it is.
     pub folder: PathBuf,
-    /// What it is. None: it cannot be read.
+    /// The path. None: it cannot be read.
     pub path: Option<LearningPath>,
-    /// What is wrong with it.
+    /// Its problems.
     pub problems: Vec<Problem>,
 }
 
@@ -59,17 +68,18 @@ impl FoundPath {
     /// It can be served.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        let mut severities = self.problems.iter().map(|problem| problem.severity);
-        self.path.is_some() && severities.all(|severity| severity != Severity::Error)
+        self.path.is_some() && self.errors().next().is_none()
     }
 
-    /// Nothing is wrong with it but that some of it could not be graded.
+    /// Its only problem is that some of it could not be graded.
     fn only_waits(&self) -> bool {
-        let mut errors = self
-            .problems
-            .iter()
-            .filter(|problem| problem.severity == Severity::Error);
+        let mut errors = self.errors();
         self.path.is_some() && errors.all(|problem| problem.rule.ends_with("-not-graded"))
+    }
+
+    fn errors(&self) -> impl Iterator<Item = &Problem> {
+        let problems = self.problems.iter();
+        problems.filter(|problem| problem.severity == Severity::Error)
     }
 }
 
@@ -125,7 +135,7 @@ pub fn child() -> Option<ExitCode> {
     is_child.then(::sandbox::child)
 }
 
-/// What is wrong with the folders of the settings, each by its key. Blocks.
+/// Returns the problems of the folders in the settings, each by its key. Blocks.
 pub(super) fn mistakes(config: &LearningConfig) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (at, folder) in config.paths.iter().enumerate() {
@@ -151,17 +161,14 @@ pub(super) fn mistakes(config: &LearningConfig) -> Vec<(String, String)> {
 /// # Errors
 /// The folder cannot be read, or there is no path in it.
 pub fn read_paths(folder: &Path) -> Result<Vec<FoundPath>, FolderError> {
-    let wrong = |cause: String| FolderError {
-        path: folder.to_owned(),
-        cause,
-    };
+    let wrong = |cause| FolderError::new(folder, cause);
     let is_path = |folder: &Path| folder.join("PATH.md").is_file();
     let mut folders = Vec::new();
     if is_path(folder) {
         folders.push(folder.to_owned());
     } else {
-        for entry in std::fs::read_dir(folder).map_err(|error| wrong(error.to_string()))? {
-            let entry = entry.map_err(|error| wrong(error.to_string()))?.path();
+        for entry in std::fs::read_dir(folder).map_err(wrong)? {
+            let entry = entry.map_err(wrong)?.path();
             if is_path(&entry) {
                 folders.push(entry);
             }
@@ -170,7 +177,7 @@ pub fn read_paths(folder: &Path) -> Result<Vec<FoundPath>, FolderError> {
     }
     if folders.is_empty() {
         let cause = "no learning path: neither it nor a folder in it has a PATH.md";
-        return Err(wrong(cause.to_owned()));
+        return Err(FolderError::new(folder, cause));
     }
     let found = folders.into_iter().map(|folder| {
         let files = files(&folder)?;
@@ -188,39 +195,35 @@ pub fn read_paths(folder: &Path) -> Result<Vec<FoundPath>, FolderError> {
 
 /// The files below a folder, by their paths in it. Links are not followed.
 fn files(folder: &Path) -> Result<BTreeMap<String, Bytes>, FolderError> {
-    let wrong = |path: &Path, cause: String| FolderError {
-        path: path.to_owned(),
-        cause,
-    };
     let mut files = BTreeMap::new();
     let mut left = MAX_BYTES;
     for entry in walkdir::WalkDir::new(folder).max_depth(8) {
-        let entry = entry.map_err(|error| wrong(folder, error.to_string()))?;
+        let entry = entry.map_err(|error| FolderError::new(folder, error))?;
         if !entry.file_type().is_file() {
             continue;
         }
         let path = entry.path();
-        let size = entry
-            .metadata()
-            .map_err(|error| wrong(path, error.to_string()))?;
-        left = left
-            .checked_sub(size.len())
-            .ok_or_else(|| wrong(folder, format!("has more than {} MiB", MAX_BYTES >> 20)))?;
+        let size = entry.metadata();
+        let size = size.map_err(|error| FolderError::new(path, error))?.len();
+        left = left.checked_sub(size).ok_or_else(|| {
+            FolderError::new(folder, format!("has more than {} MiB", MAX_BYTES >> 20))
+        })?;
         if files.len() == MAX_FILES {
-            return Err(wrong(folder, format!("has more than {MAX_FILES} files")));
+            let cause = format!("has more than {MAX_FILES} files");
+            return Err(FolderError::new(folder, cause));
         }
-        let content = std::fs::read(path).map_err(|error| wrong(path, error.to_string()))?;
+        let content = std::fs::read(path).map_err(|error| FolderError::new(path, error))?;
         let inside = path.strip_prefix(folder).unwrap_or(path);
         let Some(inside) = inside.to_str() else {
-            return Err(wrong(path, "its name is not UTF-8".to_owned()));
+            return Err(FolderError::new(path, "its name is not UTF-8"));
         };
         files.insert(inside.to_owned(), Bytes::from(content));
     }
     Ok(files)
 }
 
-/// Looks at paths as a whole, together with those that come with the server, and sends each
-/// through its gate. What is wrong is added to their problems.
+/// Checks paths together with those that come with the server, and sends each through its
+/// gate. What is found is added to their problems.
 pub async fn check(found: &mut [FoundPath], graders: &Graders) {
     let own: Vec<String> = found
         .iter()
@@ -242,7 +245,7 @@ pub async fn check(found: &mut [FoundPath], graders: &Graders) {
 }
 
 /// Takes the operator's paths in until none is left that only waits for its grader, such as
-/// a worker that has not dialled in yet.
+/// a worker that has not connected yet.
 pub(super) async fn admit_all(learning: &Learning, config: &LearningConfig) {
     let mut again = false;
     while admit(learning, config, again).await {
@@ -251,8 +254,8 @@ pub(super) async fn admit_all(learning: &Learning, config: &LearningConfig) {
     }
 }
 
-/// Takes the operator's paths in: those that pass their gate. What is wrong with the others
-/// is logged, unless it was before, and they are left out. True: some could not be graded.
+/// Takes in the operator's paths that pass their gate. The others are left out, and their
+/// problems logged, unless they were before. Returns true where some could not be graded.
 pub(super) async fn admit(learning: &Learning, config: &LearningConfig, again: bool) -> bool {
     let mut waits = false;
     for folder in &config.paths {
@@ -270,8 +273,10 @@ pub(super) async fn admit(learning: &Learning, config: &LearningConfig, again: b
                 continue;
             }
         };
+        // The gate takes seconds: the paths that come with the server are there before it.
         learning.ready().await;
         let known = learning.catalog();
+        // Those that passed are in the catalog, and are not graded once more.
         if again {
             let is_new = |it: &FoundPath| {
                 let path = it.path.as_ref();

@@ -1,4 +1,4 @@
-//! The running server: what is put together, in which order, and how it stops.
+//! The running server: how it is assembled, in which order, and how it stops.
 //!
 //! Rules:
 //!
@@ -10,8 +10,8 @@
 //! * Nothing waits for a client without a limit: for its first bytes, its headers, its
 //!   body, or until it has read its answer (`listen`, `answer`). What it holds
 //!   meanwhile is its share (`admission`).
-//! * Stopping: `NOT_SERVING`, no new connections, streams are told to go, calls in
-//!   work finish, counts are written, the store is closed; five seconds at most.
+//! * Stopping: `NOT_SERVING`, no new connections, streams are ended, calls in work
+//!   finish, counts are written, the store is closed; five seconds at most.
 //!
 //! Not here: what calls do (`grpc` and below), commands (`cli`).
 
@@ -74,11 +74,10 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::any;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
-use tonic_health::pb::health_server::HealthServer;
+use tonic_health::pb::health_server::{Health, HealthServer};
 use tower::{Layer as _, ServiceExt as _};
 
 pub use ::telemetry::{LogFile, LogFormat, Otlp, Telemetry};
@@ -92,10 +91,10 @@ pub use guard::guard;
 pub use learning_config::LearningConfig;
 pub use limits::Limits;
 pub use reload::{ConfigFile, Reread};
-pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
-pub use sources::{SourceConfig, SourceTrust, SourcesError, SyncConfig};
-pub use start_error::StartError;
-pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
+pub use search::{AnalysisConfig, Meaning, SearchConfig};
+pub use sources::{SourceConfig, SourceTrust, SyncConfig};
+pub use start_error::{SettingError, StartError};
+pub use tools::{JiraConfig, SqlConfig, ToolsConfig, WorkerConfig};
 pub use trust::TrustConfig;
 pub use window::{BACKGROUND, NotStarted, Started, Window, connect_local};
 
@@ -120,12 +119,12 @@ use vitals::ServerVitals;
 
 /// How often counts of use are written.
 const USAGE_INTERVAL: Duration = Duration::from_secs(5);
-/// How soon sessions and records of calls are written.
+/// How soon after a change sessions and records of calls are written.
 const SESSION_INTERVAL: Duration = Duration::from_millis(25);
 /// How long calls in work may take when the server stops.
 const CALLS_STOP_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long workers may take to answer the calls they have then: less, so that their
-/// answers still reach the callers.
+/// How long workers may take to answer the calls that they have when the server stops: less,
+/// so that their answers still reach the callers.
 const WORKERS_STOP_TIMEOUT: Duration = Duration::from_secs(3);
 /// The largest message a client may send: a skill of 16 MiB with its paths.
 const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
@@ -143,8 +142,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Begins what goes on behind the requests: the search index, the operator's learning
-    /// paths, scans by new rules.
+    /// Starts the work in the background: the search index, the operator's learning paths,
+    /// scans by new rules.
     pub async fn follow(&self) {
         if let Some(tls) = self.tls.clone() {
             tokio::spawn(tls.follow(self.stop.clone()));
@@ -163,36 +162,34 @@ impl Server {
         telemetry: &Telemetry,
         announce: &(dyn Fn(&str) -> std::io::Result<()> + Sync),
     ) -> Result<Self, StartError> {
+        // The cheap checks of settings first, so that a wrong one opens nothing.
         permit(&settings)?;
-        let tls = Tls::start(&settings.tls).await;
-        let tls = tls.map_err(|error| StartError::Tls(error).located(&settings.places))?;
+        let tls = Tls::start(&settings.config.tls).await;
+        let tls = tls.map_err(|error| StartError::Tls(error).located(&settings.config.places))?;
         let domain = Domain::open(&settings).await?;
         let (listener, address) = bind(settings.listen).await?;
-        let (health, health_service) = tonic_health::server::health_reporter();
-        let others = supporting(health_service)?;
         let services = services::routes(&domain);
         let stop = CancellationToken::new();
+        let (health_service, takes_writes, health) = health::start(&domain, &stop);
+        let others = supporting(health_service)?;
         let admission = admission(&settings);
-        let limits = (admission.clone(), &settings.limits);
+        let limits = (admission.clone(), &settings.config.limits);
         let exports = telemetry.exports();
         let front = calls::CallLayer::new(limits, domain.guards(), stop.clone(), exports);
         let contract = contract::load()?;
         let inside = services.clone().fallback(unknown);
         let gateway = Gateway::new(contract, front.transport(inside.clone()));
-        let (writable, takes_writes) = watch::channel(true);
-        let mode = domain.registry().mode();
-        let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
-        let access = Arc::new(AccessLog::new(settings.access));
-        let beside = ServerVitals::new(&domain, settings.data.clone(), access.clone(), tls.clone());
-        let metrics = metrics::reader(front.clone(), &domain, beside);
+        let access = Arc::new(AccessLog::new(settings.access_log));
+        let vitals = ServerVitals::new(&domain, settings.data.clone(), access.clone(), tls.clone());
+        let metrics = metrics::reader(front.clone(), &domain, vitals);
         let hooks = rest::hooks(domain.engine.clone());
         let http = rest::router(&gateway, stop.clone(), takes_writes)?
             .route("/metrics", metrics::page(metrics.clone()))
             .route("/hooks/{source}", hooks)
             .merge(rest::caller_keys(domain.host().caller_keys()));
         let face = McpServer::for_viewers(gateway, in_process::inside(inside), domain.viewer());
-        let web = Arc::new(settings.web.clone());
-        let idle = settings.limits.session_time();
+        let web = Arc::new(settings.config.web.clone());
+        let idle = settings.config.limits.session_time();
         let mcp = mcp::Endpoints::new(&face, &domain, (idle, web.clone()), &stop);
         let routes = services.merge(others);
         let (local, kept_front) = ((front.clone(), routes.clone()), front.clone());
@@ -200,7 +197,7 @@ impl Server {
             grpc: front.layer(routes.clone().fallback(unknown)),
             // Before CORS, which answers for itself.
             web: guard::guard(
-                settings.web.clone(),
+                settings.config.web.clone(),
                 routes
                     .layer(front)
                     // Outside the call layer, so that its refusals reach a browser too.
@@ -219,11 +216,11 @@ impl Server {
             sign_in: domain.sign_in.clone(),
             audit: domain.audit.clone(),
         };
-        domain.starts(settings.config).await?;
+        domain.starts(settings.config.digest).await?;
 
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{address}");
-        // Whoever reads the announcement may connect to either at once.
+        // Before the announcement: its reader may connect to either at once.
         let socket = LocalSocket::bind(&settings.data);
         announce(&url).map_err(StartError::Announce)?;
         let local = serve_locally(socket, &settings.data, (&domain, url), local, &stop);
@@ -237,7 +234,7 @@ impl Server {
                     Port { listener, tls },
                     service,
                     admission,
-                    settings.limits,
+                    settings.config.limits,
                     stop.clone(),
                     CALLS_STOP_TIMEOUT,
                     async move {
@@ -247,6 +244,8 @@ impl Server {
                     },
                 )
                 .await;
+                // Callers are answered first; then what they did is written, measured once more,
+                // and the store is closed last.
                 if let Ok(local) = local {
                     let _stopped = local.await;
                 }
@@ -269,14 +268,12 @@ impl Server {
     /// Stops: see the module. Returns when all is closed.
     pub async fn stop(self) {
         self.stop.cancel();
-        if let Err(error) = self.running.await {
-            tracing::error!(%error, "the server did not stop in time");
-        }
+        background::ended(self.running.await);
     }
 }
 
-/// Serves the socket in the data directory. A directory that takes no sockets is served all the
-/// same.
+/// Serves the socket in the data directory. Without one the server goes on: not every file
+/// system has sockets.
 fn serve_locally(
     socket: std::io::Result<LocalSocket>,
     data: &Path,
@@ -295,19 +292,29 @@ fn serve_locally(
     local
 }
 
+/// Checks how callers sign in.
+///
 /// # Errors
-/// Callers on other machines would not be told apart, or not safely; or it has settings for
-/// telling them apart that do not work together.
+/// Callers on other machines could not be told apart, or not safely; or the settings of the
+/// sign-in contradict each other.
 fn permit(settings: &Settings) -> Result<(), StartError> {
-    if let Some((key, why)) = settings.sign_in.mistake(settings.tls.asks_clients()) {
-        let at = settings.places.at(key);
-        return Err(StartError::Setting(format!("{at}{key}: {why}")));
+    let wrong = |key: &str, why: &str| {
+        StartError::from(SettingError::new(key, why)).located(&settings.config.places)
+    };
+    if let Some((key, why)) = settings
+        .config
+        .access
+        .mistake(settings.config.tls.asks_clients())
+    {
+        return Err(wrong(key, why));
     }
-    let checked = settings.sign_in.check();
-    let place = settings.places.at("access.issuers");
-    let told = |message| StartError::Setting(format!("{place}access.issuers: {message}"));
-    checked.map_err(told)?;
-    match settings.sign_in.why_unsafe(settings.tls.is_on()) {
+    let checked = settings.config.access.check();
+    checked.map_err(|message| wrong("access.issuers", &message))?;
+    match settings
+        .config
+        .access
+        .why_unsafe(settings.config.tls.is_on())
+    {
         Some(why) if !settings.listen.ip().is_loopback() => Err(StartError::Unsafe {
             address: settings.listen,
             why,
@@ -316,17 +323,17 @@ fn permit(settings: &Settings) -> Result<(), StartError> {
     }
 }
 
-/// Who has how much at once, with nobody there yet.
+/// Returns the limits on what callers hold at once.
 fn admission(settings: &Settings) -> Admission {
-    let admission = settings.limits.admission();
-    if settings.sign_in.names_callers() {
-        // All addresses are that of the proxy.
+    let admission = settings.config.limits.admission();
+    if settings.config.access.names_callers() {
+        // Behind a proxy all callers have its address, and would share what one may have.
         return admission.by_caller();
     }
     admission
 }
 
-/// Binds the port, and says which it is.
+/// Binds the port, and returns which it is: port 0 is a free one.
 async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let refused = |cause| StartError::Listen { address, cause };
     let listener = TcpListener::bind(address).await.map_err(refused)?;
@@ -334,7 +341,7 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
     Ok((listener, address))
 }
 
-/// Has counts, sessions and records written until the server stops.
+/// Starts the tasks that write counts, sessions and records until the server stops.
 fn keep(domain: &Domain, stop: &CancellationToken) -> (JoinHandle<()>, JoinHandle<()>) {
     let (registry, tokens) = (domain.registry().clone(), domain.tokens.clone());
     let counting = tokio::spawn(write_usage(registry, tokens, stop.clone()));
@@ -343,7 +350,7 @@ fn keep(domain: &Domain, stop: &CancellationToken) -> (JoinHandle<()>, JoinHandl
     (counting, keeping)
 }
 
-/// The service that looks after a server, which its local socket alone has.
+/// The admin service, which the local socket alone has.
 fn admin(data: &Path, domain: &Domain, socket: &LocalSocket, kind: Kind) -> Router {
     let service = AdminService {
         directory: std::path::absolute(data).unwrap_or_else(|_| data.to_owned()),
@@ -356,10 +363,8 @@ fn admin(data: &Path, domain: &Domain, socket: &LocalSocket, kind: Kind) -> Rout
     routes.reset_fallback()
 }
 
-/// What every listener offers beside the services: health, and reflection.
-fn supporting(
-    health: HealthServer<impl tonic_health::pb::health_server::Health>,
-) -> Result<Router, StartError> {
+/// The routes that every listener has in addition to the services: health and reflection.
+fn supporting(health: HealthServer<impl Health>) -> Result<Router, StartError> {
     let routes = Routes::new(health)
         .add_service(reflection().build_v1()?)
         .add_service(reflection().build_v1alpha()?)
@@ -367,7 +372,7 @@ fn supporting(
     Ok(routes.reset_fallback())
 }
 
-/// What reflection tells on the network.
+/// The contract that reflection describes: `Admin` is not on the network, so not in it.
 fn reflection() -> tonic_reflection::server::Builder<'static> {
     services::offered()
         .into_iter()
@@ -382,7 +387,7 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
         .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
 }
 
-/// Writes counts of use, now and then.
+/// Writes counts of use at an interval: losing the last few in a crash does no harm.
 async fn write_usage(registry: Registry, tokens: Tokens, stop: CancellationToken) {
     while stop
         .run_until_cancelled(tokio::time::sleep(USAGE_INTERVAL))
@@ -400,16 +405,17 @@ async fn write_usage(registry: Registry, tokens: Tokens, stop: CancellationToken
 
 /// Writes sessions, records of calls and the audit trail, soon after they change.
 async fn write_sessions(tools: Tools, audit: Audit, stop: CancellationToken) {
+    // What was not written stays pending: without a pause after a failure this would spin.
     let mut failed = false;
     loop {
         let due = async {
             tokio::select! {
                 () = tools.pending(), if !failed => {}
                 () = audit.pending(), if !failed => {}
-                // Also for what is due without a change: sessions run out, old records go.
+                // Also for what is due without a change: sessions expire, old records go.
                 () = tokio::time::sleep(USAGE_INTERVAL) => return,
             }
-            // What changes meanwhile goes with it.
+            // One write for a burst of changes, as each costs an fsync.
             tokio::time::sleep(SESSION_INTERVAL).await;
         };
         if stop.run_until_cancelled(due).await.is_none() {
@@ -427,24 +433,23 @@ async fn write_sessions(tools: Tools, audit: Audit, stop: CancellationToken) {
     }
 }
 
-/// What is no rpc: a gRPC client gets a gRPC answer, whoever else what HTTP has.
+/// Answers what is no rpc: a gRPC client gets a gRPC answer, others go on to HTTP.
 async fn no_rpc(State(http): State<Router>, request: Request) -> Response {
     let content_type = request.headers().get(http::header::CONTENT_TYPE);
     if content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc")) {
         return unknown(request).await;
     }
-    match http.oneshot(request).await {
-        Ok(answer) => answer,
-        Err(never) => match never {},
-    }
+    let Ok(answer) = http.oneshot(request).await;
+    answer
 }
 
-/// An rpc that there is none of.
+/// Answers an rpc that does not exist.
 async fn unknown(request: Request) -> Response {
     let asked = request.headers().get(http::header::CONTENT_TYPE).cloned();
     let status =
         tonic::Status::unimplemented(format!("this server has no rpc {}", request.uri().path()));
     let mut answer = status.into_http::<axum::body::Body>();
+    // tonic answers as native gRPC; gRPC-Web clients refuse another type than their own.
     if let Some(content_type) = asked {
         answer
             .headers_mut()

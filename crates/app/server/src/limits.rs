@@ -10,7 +10,7 @@ use executor::DEFAULT_DEADLINE;
 use quotas::QuotasConfig;
 use registry::{StorageLimit, StorageLimits};
 
-/// How long calls may take.
+/// The timeouts of calls.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     /// A unary call that brings no deadline.
@@ -21,12 +21,12 @@ pub(super) struct Times {
     pub(super) wait: Duration,
 }
 
-/// Limits of the server. Of each that says so, one caller has a share at most.
+/// Limits of the server. Of those marked as shared, one caller has a share at most.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// What one caller may have of connections, calls, streams, sessions, and the bytes
-    /// of requests and answers, in percent. A caller is who signs in, or else an address.
+    /// The share that one caller may have of connections, calls, streams, sessions, and the
+    /// bytes of requests and answers, in percent. A caller is who signs in, or else an address.
     pub share_percent: u8,
     /// Unary calls in work at once; more wait, then are refused. Shared.
     pub calls: usize,
@@ -54,15 +54,15 @@ pub struct Limits {
     /// Seconds that a unary call, or the work in a stream, may take; a caller's own deadline
     /// is honoured where it is shorter.
     pub deadline_seconds: u64,
-    /// Seconds that a call waits for a permit, and until one is told that there is too much
-    /// to do; half of its own time where that is shorter. 0: it is refused at once.
+    /// Seconds that a call waits for a permit, and for the refusal where the server is
+    /// overloaded; half of its own time where that is shorter. 0: it is refused at once.
     pub wait_seconds: u64,
-    /// Seconds in which a client says what it speaks, sends the headers of a request,
-    /// and answers a ping.
+    /// Seconds in which a client sends its first bytes, sends the headers of a request, and
+    /// answers a ping.
     pub header_seconds: u64,
     /// Seconds that a client may send nothing of a body that it has begun.
     pub body_seconds: u64,
-    /// Bytes a second of a body after that.
+    /// Bytes a second of a body after that, at least.
     pub body_bytes_per_second: u64,
     /// Seconds that a client may read nothing of an answer.
     pub read_seconds: u64,
@@ -77,6 +77,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            // Half, so that one caller uses a quiet server well and never takes all of a busy one.
             share_percent: 50,
             calls: 512,
             streams: 1024,
@@ -126,7 +127,7 @@ impl Limits {
         }
     }
 
-    /// How much namespaces may hold.
+    /// Returns the storage limits of namespaces.
     pub(super) fn storage(&self) -> StorageLimits {
         let limit = |skills: Option<NonZeroU32>, mib: Option<NonZeroU32>| StorageLimit {
             skills: skills.map(|skills| skills.get().into()),
@@ -134,6 +135,7 @@ impl Limits {
         };
         let quotas = &self.quotas;
         let some = quotas.namespaces.iter();
+        // Ids compare without case.
         let some = some.map(|(name, of)| (name.to_ascii_lowercase(), limit(of.skills, of.mib)));
         StorageLimits {
             all: limit(quotas.skills_per_namespace, quotas.mib_per_namespace),
@@ -141,7 +143,7 @@ impl Limits {
         }
     }
 
-    /// Who has how much at once, with nobody there yet.
+    /// Returns the limits on what callers hold at once.
     pub(super) fn admission(&self) -> Admission {
         let amounts = Amounts {
             connections: self.connections,

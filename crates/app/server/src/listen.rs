@@ -1,9 +1,9 @@
 //! The listener: one port, HTTP/1.1 and HTTP/2, with TLS or without, with limits on
 //! connections.
 //!
-//! Each step of a client has a time: its handshake (`tls`), its first bytes (`socket`), the headers of a
-//! request, an answer to a ping, and what it reads (`socket`, `reader`). Bodies have a
-//! least rate (`admission`). So a connection that stalls at any of them ends.
+//! Each step of a client has a timeout: its handshake (`tls`), its first bytes (`socket`), the
+//! headers of a request, an answer to a ping, and what it reads (`socket`, `reader`). Bodies
+//! have a minimum rate (`admission`). So a connection that stalls at any of them ends.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ use tls::{ClientCertificate, Secured, Tls};
 
 /// Bytes of a request's headers.
 const MAX_HEADER_BYTES: u32 = 16 * 1024;
-/// Streams that a client may have reset before the server has looked at them
-/// (rapid reset).
+/// Streams that a client may have reset before the server has taken them: CVE-2023-44487
+/// (rapid reset) opens and resets them without end.
 const MAX_PENDING_RESETS: usize = 32;
 /// Bytes in flight on a stream and on a connection. A stream that waits (for memory, or
 /// for a skill that is being written) leaves its window full; so that it neither stops
@@ -40,11 +40,12 @@ fn builder(limits: &Limits) -> Builder<WatchedExecutor> {
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time())
+        // hyper would buffer 400 KiB of headers a connection.
         .max_buf_size(64 * 1024);
     builder
         .http2()
         .timer(TokioTimer::new())
-        // A client that has sent half a frame cannot answer: it is let go as well.
+        // Also ends a client that stalls within a frame, as it cannot answer a ping.
         .keep_alive_interval(limits.header_time().saturating_mul(2))
         .keep_alive_timeout(limits.header_time())
         .max_header_list_size(MAX_HEADER_BYTES)
@@ -55,41 +56,40 @@ fn builder(limits: &Limits) -> Builder<WatchedExecutor> {
     builder
 }
 
-/// Where connections come in.
+/// The port that connections come in by.
 pub(super) struct Port {
     pub(super) listener: TcpListener,
-    /// None: they have none.
+    /// None: plain TCP.
     pub(super) tls: Option<Tls>,
 }
 
-/// A connection that was taken, and what serves it.
+/// An accepted connection, with all that it takes to serve it.
 struct AcceptedConnection {
     service: Protocols,
     builder: Builder<WatchedExecutor>,
-    /// For each step of its beginning.
+    /// Timeout of its handshake, and of its first bytes.
     first: Duration,
-    /// For what it does not read.
+    /// Timeout of a client that does not read.
     read: Duration,
-    /// It is to finish.
+    /// Cancelled when it is to finish.
     closing: CancellationToken,
 }
 
 impl AcceptedConnection {
-    /// Serves it behind a handshake, for which there are so many places.
+    /// Serves it after a handshake, which needs a permit.
     async fn secured(self, stream: TcpStream, tls: Tls) {
-        // Those before it are gone by then, or have theirs done.
+        // Handshakes that hold a permit now end within `first`; it may be second in line.
         let until = Instant::now() + self.first.saturating_mul(2);
         let peer = &self.service.peer;
-        let place = peer.take_until(Resource::Handshakes, 1, until);
-        let Some(Ok(place)) = self.closing.run_until_cancelled(place).await else {
-            tracing::debug!("a connection found no place for its handshake");
+        let permit = peer.take_until(Resource::Handshakes, 1, until);
+        let Some(Ok(permit)) = self.closing.run_until_cancelled(permit).await else {
+            tracing::debug!("a connection got no permit for its handshake");
             return;
         };
         let handshake = tls.accept(stream, self.first);
         let handshake = self.closing.run_until_cancelled(handshake).await;
-        // From here on the connection is held by its own limits; the place is for the work of
-        // a handshake.
-        drop(place);
+        // It is for the work of a handshake alone; the connection has a permit of its own.
+        drop(permit);
         match handshake {
             Some(Ok(Secured { stream, client })) => self.serve(stream, client).await,
             Some(Err(error)) => tracing::debug!(%error, "a connection has no TLS"),
@@ -97,7 +97,7 @@ impl AcceptedConnection {
         }
     }
 
-    /// Serves it until it ends, or what it signed in with does.
+    /// Serves it until it ends, or the certificate that it signed in with expires.
     async fn serve<S>(mut self, stream: S, client: Option<ClientCertificate>)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -116,6 +116,7 @@ impl AcceptedConnection {
         let end = async {
             tokio::select! {
                 () = self.closing.cancelled() => {}
+                // Its streams end at once, by this token; a call that runs is still answered.
                 () = lapsed => ended.cancel(),
             }
         };
@@ -129,8 +130,8 @@ impl AcceptedConnection {
     }
 }
 
-/// Serves until `stop`; then `stopping` runs, no connection is taken any more, and
-/// those that are open have `grace` to finish.
+/// Serves until `stop`; then `stopping` runs, no more connections are accepted, and those that
+/// are open have `grace` to finish.
 pub(super) async fn serve(
     Port { listener, tls }: Port,
     service: Protocols,
@@ -150,17 +151,18 @@ pub(super) async fn serve(
         let (stream, address) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of descriptors, mostly: wait for some to come back.
+                // Mostly out of descriptors: without a pause this would spin until one is free.
                 tracing::warn!(%error, "a connection was not accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
-        // An address, as nobody has said yet who they are.
+        // By address: who calls is known with a request only.
         let peer = admission.peer(address.ip());
         let permit = match peer.try_take(Resource::Connections, 1) {
             Ok(permit) => permit,
             Err(Full::Share) => {
+                // Closed, not queued: all others would queue behind it.
                 tracing::debug!(%address, "an address has its share of connections");
                 continue;
             }
@@ -174,8 +176,7 @@ pub(super) async fn serve(
                 () = stop.cancelled() => break,
             },
         };
-        // Answers are small and go out whole: to wait for more of them would only make each
-        // late.
+        // Answers are small and are written whole, so Nagle's algorithm would only delay them.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection goes without TCP_NODELAY");
         }
@@ -195,6 +196,8 @@ pub(super) async fn serve(
             drop(permit);
         });
     }
+    // Open connections get the last news first: watchers of the health hear NOT_SERVING, and
+    // workers send the answers that calls wait for.
     stopping.await;
     drop(listener);
     closing.cancel();

@@ -1,20 +1,20 @@
-//! The local socket, `DATA/socket`: how everything on this machine that has the same data
+//! The local socket, `DATA/socket`: by it everything on this machine that has the same data
 //! directory reaches the one server that has it open.
 //!
-//! * The data directory lets in its owner alone, and so does the socket (0600); who
-//!   connects is also asked of the system. Whoever comes in could open the directory as
-//!   well. Calls that come through it are those of [`Access::local`].
-//! * Nobody else can take the socket's place. A TCP address that is written to a file
+//! * The data directory lets in its owner alone, and so does the socket (0600); the system is
+//!   also asked which user connects. That user could open the directory as well, so calls
+//!   through it have all rights ([`Access::local`]).
+//! * Nobody else can bind the socket. A TCP address that is written to a file
 //!   outlives a killed server, and the next process to bind its port would be sent
 //!   private skills.
 //! * It serves gRPC only, with the admission, deadlines and metrics of every other call,
 //!   and `repertoire.v1.Admin`, which no other listener offers.
-//! * Where it is all that a server listens on, the server leaves when nobody has been
-//!   connected for a while. Nobody's call is lost by that: the socket's name goes first, and
-//!   whoever connected before that is served. The other way round a connection could wait in
-//!   the queue of a socket that closes, and its window be told of an error that nobody made.
+//! * Where it is all that a server listens on, the server leaves when nothing has been
+//!   connected for a while. No call is lost by that: the socket's name is removed first, and
+//!   what connected before that is served. The other way round a connection could wait in the
+//!   queue of a socket that closes, and its window would get an error for no reason.
 //!
-//! Not here: the listener for everybody (`listen`), and who connects (`window`).
+//! Not here: the listener on the network (`listen`), and the client side (`window`).
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use http::{Request, Response};
+use http::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -37,7 +37,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use super::answer::AnswerBody;
+use super::answer::unbooked;
 use super::calls::CallService;
 use super::window::Caller;
 use access::{Access, Origin};
@@ -45,7 +45,7 @@ use connection::ShortPath;
 use contract::status;
 
 const NAME: &str = "socket";
-/// The socket's name until it may be connected to.
+/// The socket's name until clients may connect to it.
 const UNFINISHED: &str = "socket.new";
 /// Connections at once. A command opens one, and so does a window.
 const MAX_CONNECTIONS: usize = 256;
@@ -63,7 +63,7 @@ struct Name(PathBuf);
 
 impl Drop for Name {
     fn drop(&mut self) {
-        // A socket that stays behind refuses connections, which says the same.
+        // A socket that stays behind refuses connections, and clients take that for no server.
         let _gone = fs::remove_file(&self.0);
     }
 }
@@ -74,9 +74,9 @@ pub(super) struct LocalSocket {
     listener: UnixListener,
     name: Name,
     directory: PathBuf,
-    /// How many are connected.
+    /// The number of connections.
     connected: Arc<watch::Sender<usize>>,
-    /// Whose first change is the first one since the socket was bound.
+    /// Subscribed when the socket was bound, so that no change since is missed.
     changes: watch::Receiver<usize>,
 }
 
@@ -102,18 +102,18 @@ impl Drop for Connection {
     }
 }
 
-/// What serves connections.
+/// Serves connections.
 struct Serving {
     service: CallService<Router>,
     stop: CancellationToken,
     open: GracefulShutdown,
     connected: Arc<watch::Sender<usize>>,
-    /// Whose socket it is.
+    /// The user who owns the socket.
     owner: u32,
 }
 
 impl LocalSocket {
-    /// Binds the socket. What an earlier server left is replaced: this one has the lock
+    /// Binds the socket. One that an earlier server left is replaced: this server has the lock
     /// of the directory.
     pub(super) fn bind(directory: &Path) -> io::Result<Self> {
         Self::bind_for(directory, Arc::new(watch::Sender::new(0)))
@@ -126,7 +126,7 @@ impl LocalSocket {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        // Nobody connects before the mode is set: it gets its name last.
+        // Between bind and chmod the umask decides who may connect. Under this name nobody does.
         let listener = UnixListener::bind(&unfinished)?;
         fs::set_permissions(&unfinished, Permissions::from_mode(0o600))?;
         fs::rename(&unfinished, short.path.join(NAME))?;
@@ -139,17 +139,17 @@ impl LocalSocket {
         })
     }
 
-    /// How many are connected.
+    /// The number of connections.
     pub(super) fn connected(&self) -> watch::Receiver<usize> {
         self.connected.subscribe()
     }
 
-    /// The same count, whose change has the server look whether it is used.
+    /// The same count to write: a change makes the server check whether it is used.
     pub(super) fn connections(&self) -> Arc<watch::Sender<usize>> {
         Arc::clone(&self.connected)
     }
 
-    /// Serves until `stop`, or until nobody was connected for so long, where that is an end;
+    /// Serves until `stop`, or until nothing was connected for `linger`, where that is given;
     /// then gives open connections `grace` to finish.
     pub(super) async fn serve(
         mut self,
@@ -158,6 +158,7 @@ impl LocalSocket {
         grace: Duration,
         linger: Option<Duration>,
     ) {
+        // Where the socket cannot be inspected only root gets in.
         let owner = fs::metadata(&self.name.0).map_or(ROOT_USER_ID, |socket| socket.uid());
         let serving = Serving {
             service,
@@ -171,20 +172,18 @@ impl LocalSocket {
         let mut unused_until =
             linger.map(|time| Instant::now() + time.max(FIRST_CONNECTION_TIMEOUT));
         loop {
+            // The permit first: a connection that is accepted without one could not be given back
+            // to the queue.
             let permit = tokio::select! {
                 permit = Arc::clone(&permits).acquire_owned() => permit.ok(),
                 () = stop.cancelled() => break,
             };
-            let unused = async {
-                match unused_until {
-                    Some(until) => tokio::time::sleep_until(until).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let unused = tokio::time::sleep_until(unused_until.unwrap_or_else(Instant::now));
+            // In this order, so that a connection that is there keeps the server from leaving.
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                // Its sender is with the socket.
+                // It cannot end: this socket has the sender.
                 _ = connected.changed() => {
                     let is_used = *connected.borrow_and_update() > 0;
                     unused_until = linger.filter(|_| !is_used).map(|time| Instant::now() + time);
@@ -192,15 +191,16 @@ impl LocalSocket {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => serving.begin(stream, permit),
                     Err(error) => {
-                        // Out of descriptors, mostly: wait for some to come back.
+                        // As in `listen`.
                         tracing::warn!(%error, "a local connection was not accepted");
                         tokio::time::sleep(Duration::from_millis(50)).await;
                     }
                 },
-                () = unused => {
+                () = unused, if unused_until.is_some() => {
                     drop(permit);
                     match self.leave() {
                         Ok(None) => return,
+                        // It came while the server left: stay, under the same name.
                         Ok(Some((socket, streams))) => {
                             self = socket;
                             for stream in streams {
@@ -216,7 +216,7 @@ impl LocalSocket {
                 }
             }
         }
-        // From here on nobody waits for a server that takes no connections.
+        // The name goes before the grace period: who comes now starts a server of its own.
         drop(self);
         if tokio::time::timeout(grace, serving.open.shutdown())
             .await
@@ -226,8 +226,8 @@ impl LocalSocket {
         }
     }
 
-    /// Gives the name up. Whoever had connected by then has to be served, by a socket that
-    /// others find.
+    /// Removes the name. What had connected by then is served, by a new socket with the same
+    /// name; none: nothing had, and the server may end.
     fn leave(self) -> io::Result<Option<(Self, Vec<UnixStream>)>> {
         let Self {
             listener,
@@ -263,7 +263,7 @@ impl Serving {
         let is_let_in = match stream.peer_cred() {
             Ok(peer) => is_let_in(peer.uid(), self.owner),
             Err(error) => {
-                tracing::warn!(%error, "the peer of the local socket cannot be identified");
+                tracing::warn!(%error, "the user of a local connection is unknown");
                 false
             }
         };
@@ -277,19 +277,17 @@ impl Serving {
             async move {
                 match Caller::of(request.headers()) {
                     Ok(caller) => {
+                        let extensions = request.extensions_mut();
                         if let Some(folder) = caller.folder {
-                            request.extensions_mut().insert(folder);
+                            extensions.insert(folder);
                         }
                         if let Some(place) = caller.place {
-                            request.extensions_mut().insert(place);
+                            extensions.insert(place);
                         }
-                        request.extensions_mut().insert(access);
+                        extensions.insert(access);
                         service.oneshot(request.map(Body::new)).await
                     }
-                    Err(refusal) => {
-                        let answer: Response<Body> = status(refusal).into_http();
-                        Ok(answer.map(|body| AnswerBody::new(body, None, None)))
-                    }
+                    Err(refusal) => Ok(unbooked(status(refusal).into_http())),
                 }
             }
         });
@@ -300,6 +298,7 @@ impl Serving {
             .keep_alive_interval(KEEPALIVE_INTERVAL);
         let (watcher, stop) = (self.open.watcher(), self.stop.clone());
         tokio::spawn(async move {
+            // Counted, and with its permit, until this task ends.
             let _counts = connection;
             let first = tokio::time::timeout(FIRST_BYTE_TIMEOUT, stream.readable());
             if !matches!(stop.run_until_cancelled(first).await, Some(Ok(Ok(())))) {
@@ -314,8 +313,7 @@ impl Serving {
     }
 }
 
-/// Whether who connects, by what the system says of the process, is somebody whom the
-/// directory would let in.
+/// Returns whether a user who connects could open the directory as well.
 fn is_let_in(user: u32, owner: u32) -> bool {
     if user == owner || user == ROOT_USER_ID {
         return true;
@@ -324,7 +322,7 @@ fn is_let_in(user: u32, owner: u32) -> bool {
     false
 }
 
-/// A connection to the server that has a data directory open.
+/// Connects to the server that has a data directory open.
 pub(super) async fn connect(directory: &Path) -> io::Result<UnixStream> {
     let short = ShortPath::new(directory)?;
     UnixStream::connect(short.path.join(NAME)).await

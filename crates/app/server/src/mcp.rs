@@ -1,4 +1,4 @@
-//! Where MCP is served: `/mcp` with all tools, `/mcp/<toolset>` with some.
+//! The MCP endpoints: `/mcp` with all tools, `/mcp/<toolset>` with some.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ use oidc::{Issuers, StepUp};
 use origins::WebConfig;
 use rest::{oauth, read_bytes, refused};
 
-/// Bytes of a request for a stream of what changes, which are kept while it is open.
+/// The largest request for a stream of changes, which is held in memory while that is open.
 const MAX_LISTEN_BYTES: usize = 128 * 1024;
 
 /// All endpoints. Cheap to clone.
@@ -49,19 +49,20 @@ struct Inner {
 struct Endpoint {
     service: HttpService<Handler>,
     sessions: Arc<Sessions>,
-    door: Arc<Door>,
+    sign_in: Arc<SignInCheck>,
 }
 
-/// Who is asked to sign in, or to sign in for more, before a message is handled.
-struct Door {
+/// Asks a caller to sign in, or to sign in for more rights, before a message is handled: an MCP
+/// client acts on a 401 or 403, and not on a tool's error.
+struct SignInCheck {
     step_up: StepUp,
     audit: Audit,
 }
 
-impl Door {
+impl SignInCheck {
     fn check(&self, access: &Access, tool: &str) -> Result<(), Failure> {
         self.step_up.check(access, tool).inspect_err(|failure| {
-            // It never comes to the call layer, which records the others.
+            // It does not reach the call layer, which records the other refusals.
             let (caller, origin) = (&access.caller.principal, access.origin);
             self.audit.refused_early(caller, origin, failure.code);
         })
@@ -77,8 +78,8 @@ struct CheckedRequest {
 }
 
 impl Endpoints {
-    /// The endpoints of a face. A session ends when its client was not heard of for
-    /// `idle`; requests of the stateless era need none.
+    /// Makes the endpoints of a face. A session ends when its client has sent nothing for
+    /// `idle`; requests of the stateless protocol need none.
     pub(super) fn new(
         face: &McpServer,
         domain: &Domain,
@@ -89,16 +90,17 @@ impl Endpoints {
         let actions: HashMap<_, _> = contract::actions().collect();
         let methods = face.gateway().contract().methods().iter();
         let needs = methods.flat_map(|method| {
-            // As the call layer has it: one that the build forgot would be for nobody.
+            // As in `rpc`: one without an action is for administrators alone.
             let action = actions.get(method.path()).copied();
             let action = action.unwrap_or(Some(Action::Administer));
             let names = method.tool_names();
             names.map(move |name| (name.to_owned(), action))
         });
-        let door = Arc::new(Door {
+        let sign_in = Arc::new(SignInCheck {
             step_up: StepUp::new(issuers.clone(), needs),
             audit: domain.audit.clone(),
         });
+        // One table for all endpoints: the one idle for longest of all makes room.
         let sessions = Arc::new(Sessions::new(idle));
         tokio::spawn(Arc::clone(&sessions).sweep(stop.clone()));
         let names: Vec<_> = face.gateway().contract().toolsets().into_keys().collect();
@@ -108,11 +110,10 @@ impl Endpoints {
             let sessions = Arc::clone(&sessions);
             let service = http_service(face.handlers(set)?, Arc::clone(&sessions), stop.clone());
             let path = set.map_or_else(|| "/mcp".to_owned(), |set| format!("/mcp/{set}"));
-            let door = Arc::clone(&door);
             let endpoint = Endpoint {
                 service,
                 sessions,
-                door,
+                sign_in: Arc::clone(&sign_in),
             };
             Some((path, Arc::new(endpoint)))
         });
@@ -124,7 +125,7 @@ impl Endpoints {
         }))
     }
 
-    /// The endpoints for who comes through the layers that browsers need.
+    /// The endpoints as routes, for requests that come through the layers for browsers.
     pub(super) fn routes(&self) -> Router {
         let mut routes = oauth(&self.0.issuers);
         for (path, endpoint) in &self.0.endpoints {
@@ -137,12 +138,13 @@ impl Endpoints {
         routes.route("/mcp/{*other}", any(unknown))
     }
 
-    /// The answer to a message that no page sends, which needs no such layers.
+    /// Returns what answers a message that is not from a page, without the layers for browsers.
     /// None: it is something else.
     pub(super) fn direct(
         &self,
         request: &Request,
     ) -> Option<impl FnOnce(Request) -> Answering + use<>> {
+        // A browser names the origin of a page with each POST; other clients have no reason to.
         let page = request.headers().contains_key(header::ORIGIN);
         if page || request.method() != Method::POST {
             return None;
@@ -151,6 +153,7 @@ impl Endpoints {
         let (endpoint, web) = (Arc::clone(endpoint), Arc::clone(&self.0.web));
         Some(move |request: Request| -> Answering {
             Box::pin(async move {
+                // `Host` has to be right all the same: DNS rebinding.
                 match web.check(request.uri(), request.headers()) {
                     Ok(()) => endpoint.answer(request).await,
                     Err(failure) => refused(failure),
@@ -186,7 +189,7 @@ impl Endpoint {
         let peer = Peer::of(request.extensions());
         match *request.method() {
             Method::POST => {}
-            // What changes, for as long as the client likes.
+            // A stream of changes, for as long as the client likes.
             Method::GET => return self.stream(request, &peer).await,
             _ => return self.handle(request, None).await.map(Body::new),
         }
@@ -194,7 +197,7 @@ impl Endpoint {
             mut request,
             kind,
             _memory,
-        } = match admit(request, Some(&self.door)).await {
+        } = match admit(request, Some(&self.sign_in)).await {
             Ok(admitted) => admitted,
             Err(refusal) => return refusal,
         };
@@ -211,6 +214,7 @@ impl Endpoint {
             return answer.map(Body::new);
         }
         let (head, body) = answer.into_parts();
+        // The library wrote a mark where the text of the tool belongs.
         let Ok(body) = body.collect().await;
         match deferred.complete(body.to_bytes()) {
             Ok(body) => Response::from_parts(head, Body::from(body)),
@@ -218,7 +222,7 @@ impl Endpoint {
         }
     }
 
-    /// A stream is one of those that a peer may have open, until it ends.
+    /// Answers with a stream, which holds a permit until it ends.
     async fn stream<B>(&self, request: http::Request<B>, peer: &Peer) -> Response
     where
         B: http_body::Body + Send + 'static,
@@ -231,6 +235,7 @@ impl Endpoint {
         let answer = self.handle(request, None).await;
         answer.map(|body| {
             Body::new(body.map_frame(move |frame| {
+                // Moves the permit into the body: both are dropped together.
                 let _until_its_end = &permit;
                 frame
             }))
@@ -280,9 +285,12 @@ impl Endpoint {
     }
 }
 
-/// Refuses what no handler should see: a text that is no message, or has a key twice,
-/// and a request for a stream that would be kept at any length.
-async fn admit(request: Request, door: Option<&Door>) -> Result<CheckedRequest, Response> {
+/// Refuses what no handler should see: a text that is no message, or has a key twice, and too
+/// long a request for a stream, which would be held while that is open.
+async fn admit(
+    request: Request,
+    sign_in: Option<&SignInCheck>,
+) -> Result<CheckedRequest, Response> {
     let (parts, body) = request.into_parts();
     let peer = Peer::of(&parts.extensions);
     let (body, memory) = read_bytes(&peer, body).await.map_err(refused)?;
@@ -291,8 +299,8 @@ async fn admit(request: Request, door: Option<&Door>) -> Result<CheckedRequest, 
         (StatusCode::BAD_REQUEST, json, answer).into_response()
     })?;
     let access = parts.extensions.get::<Access>();
-    if let (Some(door), Some(access), Some(tool)) = (door, access, &tool) {
-        door.check(access, tool).map_err(refused)?;
+    if let (Some(sign_in), Some(access), Some(tool)) = (sign_in, access, &tool) {
+        sign_in.check(access, tool).map_err(refused)?;
     }
     if kind == MessageKind::Listen && body.len() > MAX_LISTEN_BYTES {
         let kib = MAX_LISTEN_BYTES >> 10;

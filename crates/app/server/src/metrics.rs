@@ -1,9 +1,9 @@
-//! What is counted, and how Prometheus reads it; `telemetry` sends the same to a collector.
+//! Metrics, and how Prometheus reads them; `telemetry` sends the same to a collector.
 //!
 //! Every call passes the call layer, so calls over gRPC, REST and MCP are counted
-//! alike, by rpc. The names of what is counted are those that other gRPC servers
-//! use, so that their dashboards work. A call looks nothing up: each rpc keeps its
-//! counters once they are there. What was never called is not shown.
+//! alike, by rpc. The names of metrics are those of other gRPC servers, so that their
+//! dashboards work. A call looks nothing up: each rpc holds its counters once they
+//! exist. An rpc that was never called is not shown.
 //!
 //! By `prometheus-client`, not by OpenTelemetry's exporter, whose authors advise against it
 //! for new projects.
@@ -15,9 +15,9 @@ use axum::response::IntoResponse as _;
 use axum::routing::{MethodRouter, get};
 use http::{HeaderMap, HeaderValue, header};
 use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::{Family, MetricConstructor};
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 
@@ -54,7 +54,7 @@ impl MetricConstructor<Histogram> for Seconds {
     }
 }
 
-/// What the calls are counted in. Cheap to clone.
+/// The metrics of calls. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Metrics {
     calls: Family<Labels, Counter>,
@@ -77,6 +77,7 @@ impl Default for Metrics {
 pub(super) struct Meter {
     metrics: Metrics,
     labels: Labels,
+    /// By status. Made with the first call that ends so: else each rpc would show 17 zeros.
     calls: [OnceLock<Counter>; CODES.len()],
     seconds: OnceLock<Histogram>,
 }
@@ -114,7 +115,7 @@ impl Meter {
         self.seconds.get_or_init(create)
     }
 
-    /// A call for which there was no permit.
+    /// Counts a call for which there was no permit.
     pub(super) fn refuse(&self) {
         self.metrics.refused.get_or_create(&self.labels).inc();
     }
@@ -137,7 +138,7 @@ impl CountedCall {
         }
     }
 
-    /// Notes the status it ends with, where headers or trailers say one.
+    /// Notes the status it ends with, where headers or trailers have one.
     pub(super) fn note(&mut self, headers: &HeaderMap) -> Option<i64> {
         let code = headers.get("grpc-status")?.to_str().ok()?;
         let code: i64 = code.parse().ok()?;
@@ -153,7 +154,7 @@ impl CountedCall {
 
 impl Drop for CountedCall {
     fn drop(&mut self) {
-        // Without a status it is the caller who left.
+        // The caller left: the call was dropped before it had a status.
         if let Some(calls) = self.meter.call(self.code.unwrap_or(CANCELED_CODE)) {
             calls.inc();
         }
@@ -162,8 +163,8 @@ impl Drop for CountedCall {
     }
 }
 
-/// Reads what is counted, as text. Blocks: how sources did is read from the store, and what the
-/// system says of the process and its disk from files.
+/// Returns what renders the metrics as text. Blocks: the health of sources is read from the
+/// store, and the figures of the process and its disk from files.
 pub(super) fn reader(
     front: CallLayer,
     domain: &Domain,
@@ -171,7 +172,8 @@ pub(super) fn reader(
 ) -> impl Fn() -> Result<String, std::fmt::Error> + Clone + Send + Sync + use<> {
     let (domain, others) = (domain.clone(), Arc::new(others));
     move || {
-        // What cannot be read is shown by no number; the log has it.
+        // Figures that cannot be read are left out, so that the others are there when they are
+        // needed most; the log has the error.
         let sources = domain.engine.health(None).unwrap_or_default();
         let (tools, search) = (domain.host.stats(), domain.search.progress());
         render(&front, domain.registry(), tools, search, sources, &others)
@@ -196,7 +198,7 @@ pub(super) fn page<S: Clone + Send + Sync + 'static>(
     .fallback(no_such_method)
 }
 
-/// What peers hold, by name.
+/// The amount of each resource that peers hold.
 fn held(admission: &Admission) -> [(&'static str, &'static str, u64); 9] {
     let taken = |resource| u64::try_from(admission.taken(resource)).unwrap_or(u64::MAX);
     [
@@ -277,11 +279,6 @@ fn render(
         "Calls that were refused because the server had as much to do as it takes on",
         refused,
     );
-    let gauge = |value: u64| {
-        let gauge = Gauge::<i64>::default();
-        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
-        gauge
-    };
     let gauges = [
         (
             "repertoire_skills",
@@ -330,17 +327,16 @@ fn render(
         ),
     ];
     for (name, help, value) in held(front.admission()).into_iter().chain(gauges) {
-        page.register(name, help, gauge(value));
+        let value = i64::try_from(value).unwrap_or(i64::MAX);
+        page.register(name, help, ConstGauge::new(value));
     }
     others.register(&mut page);
     register_work(&mut page, registry.executor());
     register_sources(&mut page, sources);
-    let dropped = Counter::<u64>::default();
-    dropped.inc_by(tools.dropped);
     page.register(
         "repertoire_worker_messages_dropped",
         "Messages of workers that were dropped, or broke a rule",
-        dropped,
+        ConstCounter::new(tools.dropped),
     );
     let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
     page.register("repertoire_build", "What this server is", build);
@@ -349,7 +345,7 @@ fn render(
     Ok(text)
 }
 
-/// What each kind of work of the executor is doing.
+/// Registers the figures of the executor, by kind of work.
 fn register_work(page: &mut prometheus_client::registry::Registry, executor: &Executor) {
     let gauges = [
         (
@@ -399,7 +395,7 @@ fn register_work(page: &mut prometheus_client::registry::Registry, executor: &Ex
     }
 }
 
-/// How each source does.
+/// Registers the health of each source.
 fn register_sources(page: &mut prometheus_client::registry::Registry, sources: Vec<Health>) {
     let gauges = [
         ("repertoire_source_skills", "Skills that come from a source"),

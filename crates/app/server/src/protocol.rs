@@ -1,4 +1,5 @@
-//! Which protocol a request speaks, and what serves it: gRPC, MCP, or all that browsers send.
+//! The protocol router: finds out which protocol a request speaks, and hands it to gRPC, MCP,
+//! or the layers for all that browsers send.
 //!
 //! A native gRPC call goes straight to the call layer: CORS and gRPC-Web are of no
 //! use to it and cost a third of the call. So does a message of MCP that names no
@@ -19,7 +20,7 @@ use http::{Method, Request, Response, Version, header};
 use hyper::body::Incoming;
 use tower::Service;
 
-use super::answer::{AnswerBody, log_answer, to_peer, until};
+use super::answer::{AnswerBody, log_answer, to_peer, unbooked, until};
 use super::calls::CallService;
 use super::guard;
 use super::mcp::{Answering, Endpoints};
@@ -34,11 +35,11 @@ use origins::WebConfig;
 use rest::refused;
 use tokens::{PresentedCredential, SignIn};
 
-/// What serves the connections of a peer. Each request has a clone.
+/// Serves the connections of a peer. Each request has a clone.
 #[derive(Clone)]
 pub(super) struct ProtocolRouter(Arc<Protocols>);
 
-/// What serves each protocol.
+/// The services by protocol, and what finds out who calls.
 #[derive(Clone)]
 pub(super) struct Protocols {
     /// For native gRPC.
@@ -47,25 +48,25 @@ pub(super) struct Protocols {
     pub(super) mcp: Endpoints,
     /// For everything else.
     pub(super) web: Router,
-    /// What pages may do, for what is refused before it comes to `web`.
+    /// The rules for browsers, for requests that are refused before they come to `web`.
     pub(super) pages: Arc<WebConfig>,
-    /// Who has how much at once.
+    /// The limits on what peers hold at once.
     pub(super) admission: Admission,
-    /// The address that asks.
+    /// The peer by its address.
     pub(super) peer: Peer,
-    /// Who signed in first over the connection, which is nearly always who does so again.
+    /// The caller that signed in first over the connection: nearly always the only one.
     pub(super) caller: OnceLock<Peer>,
-    /// From where.
+    /// The address of the client.
     pub(super) address: IpAddr,
     pub(super) access: Arc<AccessLog>,
-    /// Finds out who that is.
+    /// Recognizes the caller.
     pub(super) sign_in: SignIn,
     pub(super) audit: Audit,
 }
 
 impl Protocols {
-    /// Who has a share: the caller, where it signed in, else the address. Behind a proxy
-    /// all that did not sign in are one.
+    /// Returns the peer that has the share: the caller, where it signed in, else the address.
+    /// Behind a proxy all that did not sign in are one.
     fn peer_of(&self, caller: Option<&Access>) -> Peer {
         let principal = caller.map(|access| &access.caller.principal);
         let name = match principal.and_then(Principal::owner) {
@@ -75,6 +76,7 @@ impl Protocols {
         let Some(name) = name else {
             return self.peer.clone();
         };
+        // A look-up takes a lock that all connections share; the first caller's needs none.
         let first = self.caller.get_or_init(|| self.admission.caller(name));
         if first.is_caller(name) {
             return first.clone();
@@ -82,10 +84,11 @@ impl Protocols {
         self.admission.caller(name)
     }
 
-    /// The same for a connection of a peer.
+    /// Returns the same for a new connection of a peer.
     pub(super) fn for_peer(&self, peer: Peer, address: IpAddr) -> Self {
         Self {
             peer,
+            // Another connection, another caller: a clone of the cell would hold the old one.
             caller: OnceLock::new(),
             address,
             ..self.clone()
@@ -105,7 +108,7 @@ impl Service<Request<Incoming>> for ProtocolRouter {
     type Future = Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // Each of them always is.
+        // Each of the services always is.
         Poll::Ready(Ok(()))
     }
 
@@ -126,7 +129,7 @@ impl Service<Request<Incoming>> for ProtocolRouter {
 }
 
 impl Protocols {
-    /// Answers a request, of whose token all is known that can be.
+    /// Answers a request, once the keys that its token needs are there.
     fn answer(
         &self,
         request: Request<Incoming>,
@@ -139,9 +142,11 @@ impl Protocols {
         let origin = sign_in.origin(headers, face, self.address);
         let caller = sign_in.recognize(shown, is_of_worker(&request));
         let caller = caller.map(|caller| caller.from(origin));
+        // Before the rights are checked: a known caller that is refused has its own share and
+        // its own name in the trail, and not those of its address.
         let peer = self.peer_of(caller.as_ref().ok()).for_call();
         let known = caller.as_ref().ok().map(|it| it.caller.principal.clone());
-        // A browser asks so before it shows a token, and is told by the layers of the web.
+        // A browser's preflight, which never has a token: the layers of the web answer it.
         let asks_first = !native && request.method() == Method::OPTIONS;
         let caller = caller.and_then(|caller| {
             if !asks_first {
@@ -161,13 +166,13 @@ impl Protocols {
             let caller = match caller {
                 Ok(caller) => caller,
                 Err(failure) => {
-                    let answer = status(failure).into_http();
-                    let answer = answer.map(|body| AnswerBody::new(body, None, None));
+                    let answer = unbooked(status(failure).into_http());
                     return Box::pin(async { Ok(log_answer(answer, logged)) });
                 }
             };
             request.extensions_mut().insert(caller);
             let answer = self.grpc.clone().call(request);
+            // Without a line to write the answer is handed on as it is: one future less a call.
             return match logged {
                 None => answer,
                 logged => Box::pin(async move { Ok(log_answer(answer.await?, logged)) }),
@@ -183,21 +188,19 @@ impl Protocols {
                 Box::pin(guard::refuse(pages, request, failure.into()))
             }
             Ok(caller) => {
-                // Of a stream: what answers once is done before.
+                // For streams; a single answer is done long before.
                 token_end = self.sign_in.ended(&caller);
                 request.extensions_mut().insert(caller);
                 match self.mcp.direct(&request) {
                     Some(direct) => direct(request),
-                    None => Box::pin(self.web.clone().call(request).map(|answer| match answer {
-                        Ok(answer) => answer,
-                        Err(never) => match never {},
-                    })),
+                    None => Box::pin(self.web.clone().call(request).map(|Ok(answer)| answer)),
                 }
             }
         };
         Box::pin(async move {
             let answer = to_peer(answer.await, &peer, refused).await;
             let mut answer = until(answer, token_end);
+            // Last, since a 401 may come from any layer: a client finds the issuer by it.
             resource.challenge(asked.path(), answer.headers_mut());
             access.responded(answer.status());
             Ok(log_answer(answer, logged))
@@ -205,8 +208,8 @@ impl Protocols {
     }
 }
 
-/// What is no rpc, and yet not for everybody: figures of the server, and a session of MCP with
-/// who may do nothing, whose client asks for a token where HTTP says that one is needed.
+/// Checks the rights for what is no rpc: the metrics, and MCP for a caller without any right. An
+/// MCP client asks its user to sign in where HTTP answers 401, and not where a tool fails.
 fn permit(face: &str, path: &str, caller: &Access) -> Result<(), Failure> {
     if !caller.signs_in {
         return Ok(());
@@ -218,18 +221,19 @@ fn permit(face: &str, path: &str, caller: &Access) -> Result<(), Failure> {
     }
 }
 
-/// It is for the service of workers, who show tokens of the config file.
+/// It is for the service of workers, whose tokens are in the config file.
 fn is_of_worker<B>(request: &Request<B>) -> bool {
     request.uri().path().split('/').nth(1) == Some(tool_host_server::SERVICE_NAME)
 }
 
-/// What the access log calls the face of a request that is no native gRPC.
+/// Returns the face of a request that is not native gRPC, as the access log names it.
 fn face<B>(request: &Request<B>) -> &'static str {
     let content_type = request.headers().get(header::CONTENT_TYPE);
     if content_type.is_some_and(|it| it.as_bytes().starts_with(b"application/grpc")) {
         return "grpc-web";
     }
     match request.uri().path().strip_prefix("/mcp") {
+        // Not `/mcpx`: that is a path of HTTP.
         Some(rest) if rest.is_empty() || rest.starts_with('/') => "mcp",
         _ => "http",
     }

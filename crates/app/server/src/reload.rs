@@ -1,9 +1,9 @@
-//! A config file that is read again while the server runs.
+//! Reload: a config file that is read again while the server runs.
 //!
-//! * What is wrong changes nothing: the server goes on with what it has.
-//! * What can change while calls are in work is taken (`TAKEN`); of everything else that
-//!   differs, the log says that it waits for a restart.
-//! * Certificates are no part of it: the server looks at their files by itself (`tls`).
+//! * A file with an error changes nothing: the server goes on with what it has.
+//! * Settings that can change while calls are in work are taken (`TAKEN`); of all others that
+//!   differ, the log says that they wait for a restart.
+//! * Certificates are no part of it: the server watches their files (`tls`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,17 +21,17 @@ const TAKEN: [&str; 5] = [
     "namespaces",
 ];
 
-/// What a config file set when it was read last.
+/// A config file, with its settings when it was read last.
 #[derive(Debug)]
 pub struct ConfigFile {
     path: PathBuf,
     settings: BTreeMap<String, String>,
 }
 
-/// What differs in a config file that was read again.
+/// The differences in a config file that was read again.
 #[derive(Debug, PartialEq)]
 pub struct Reread {
-    /// What it sets now.
+    /// Its settings now.
     pub config: Config,
     /// Keys that differ, and are taken.
     pub taken: Vec<String>,
@@ -43,18 +43,20 @@ pub struct Reread {
 fn is_among(key: &str, keys: &[&str]) -> bool {
     keys.iter().any(|above| {
         let below = key.strip_prefix(above);
+        // Whole words: `log` is not `log_format`.
         below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
     })
 }
 
 fn read(path: &Path) -> Result<(Config, BTreeMap<String, String>), ConfigError> {
-    let (_, settings) = Config::read_listed(path)?;
+    // Read once: config and settings of two reads could be those of two files.
+    let (config, settings) = Config::read_listed(path)?;
     let of = |Setting { key, value, .. }: Setting| (key, value);
-    Ok((Config::read(path)?, settings.into_iter().map(of).collect()))
+    Ok((config, settings.into_iter().map(of).collect()))
 }
 
 impl ConfigFile {
-    /// What a file sets.
+    /// Reads a file.
     ///
     /// # Errors
     /// As [`Config::read`].
@@ -68,11 +70,11 @@ impl ConfigFile {
     /// Reads it again. Blocks.
     ///
     /// # Errors
-    /// As [`Config::read`]; what it set before is compared with the next time, too.
+    /// As [`Config::read`]; the next time is compared with the last file that was right.
     pub fn again(&mut self) -> Result<Reread, ConfigError> {
         let (config, settings) = read(&self.path)?;
-        // Only once all of it could be read: with a file that is wrong, the next one is
-        // compared with what holds.
+        // Only once all of it could be read: after a wrong file the next one is compared with
+        // the settings that are in use.
         let before = std::mem::replace(&mut self.settings, settings);
         let keys = before.keys().chain(self.settings.keys());
         let differs = |key: &&String| before.get(*key) != self.settings.get(*key);
@@ -87,7 +89,7 @@ impl ConfigFile {
 }
 
 impl Reread {
-    /// Moves what was refused after all to what waits for a restart.
+    /// Moves settings that were refused after all to those that wait for a restart.
     pub fn refuse(&mut self, keys: &[&str]) {
         let refused = self.taken.extract_if(.., |key| is_among(key, keys));
         self.left.extend(refused);
@@ -95,9 +97,9 @@ impl Reread {
 }
 
 impl Server {
-    /// Takes what can be taken of settings while calls are in work, beside what is logged:
-    /// what callers without a token may do, issuers, quotas, and what holds of namespaces. Gives
-    /// the keys, with all below them, that cannot be used with what waits for a restart.
+    /// Takes the settings that can change while calls are in work, but for the log filter: the
+    /// rights of callers without a token, issuers, quotas, and namespaces. Returns the keys,
+    /// with all below them, that cannot be used without a restart.
     pub async fn take(&self, config: &Config) -> Vec<&'static str> {
         let limits: &Limits = &config.limits;
         let sign_in = &self.domain.sign_in;
@@ -105,7 +107,7 @@ impl Server {
         let mut refused = Vec::new();
         if let Err(error) = sign_in.set_issuers(&config.access) {
             tracing::error!(error, "the issuers of `access.issuers` stay unchanged");
-            // Where nobody signs in yet they need a restart. The rest is taken all the same.
+            // As where sign-in is off: that needs a restart. The rest is taken all the same.
             refused.push(ISSUERS);
         }
         self.domain.namespaces.configure(config.namespaces);

@@ -1,4 +1,4 @@
-//! What looks at the places of sources, wherever they are.
+//! Fetchers for sources, wherever they are.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use ::sync::{Fetchers, Source, SourceKind};
 use secret::CredentialRef;
 use sources::{Directory, Error, Fetch};
 
-/// What stands before a topic of GitHub.
+/// The prefix of a topic of GitHub in `select`.
 const TOPIC: &str = "topic:";
 
-/// Looks at real places.
+/// Opens sources in folders and on the network.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
     egress: Egress,
 }
 
 impl Places {
-    /// With networks that sources may be in, beside public ones.
+    /// Permits sources in these networks, in addition to public ones.
     ///
     /// # Errors
     /// What is no network, such as `10.0.0.0/8`.
@@ -48,7 +48,7 @@ impl Places {
             credential,
             ssh_key: None,
             known_hosts: None,
-            // Whoever names sources has the server's machine.
+            // Sources are named by operators, who have the server's machine anyway.
             permits_files: true,
             egress,
         })

@@ -12,7 +12,7 @@ use admission::Resource;
 use audit::Rpc;
 use contract::v1::tool_host_server;
 
-/// What is known of an rpc before it is called.
+/// An rpc of the contract, as the build described it.
 pub(super) struct RpcMethod {
     pub(super) service: String,
     pub(super) name: String,
@@ -22,7 +22,7 @@ pub(super) struct RpcMethod {
     pub(super) streams: bool,
     /// It is a worker's: it ends by itself when the server stops, and may be silent.
     pub(super) worker: bool,
-    /// What its caller must be allowed to do; none: everybody may call it.
+    /// The action that its caller must have; none: everybody may call it.
     pub(super) action: Option<Action>,
     /// As the audit trail names it.
     pub(super) audited: Arc<Rpc>,
@@ -30,7 +30,7 @@ pub(super) struct RpcMethod {
 }
 
 impl RpcMethod {
-    /// What a call of it takes.
+    /// The resource that a call of it takes a permit of.
     pub(super) const fn resource(&self) -> Resource {
         match (self.worker, self.streams) {
             (true, _) => Resource::Workers,
@@ -49,7 +49,8 @@ pub(super) fn methods(metrics: &Metrics) -> HashMap<String, Arc<RpcMethod>> {
             let streams = method.client_streaming() || method.server_streaming();
             let meter = metrics.meter(&service.name, method.name(), streams);
             let path = format!("/{}/{}", service.name, method.name());
-            // The build writes one for each rpc; one that it forgot would be for nobody.
+            // The build writes one for each rpc. Should it miss one, administrators alone may
+            // call it: open by accident would be worse.
             let action = actions
                 .get(path.as_str())
                 .copied()
@@ -83,7 +84,7 @@ pub(super) fn methods(metrics: &Metrics) -> HashMap<String, Arc<RpcMethod>> {
 /// writes every field of every span.
 pub(super) fn span(method: &RpcMethod, headers: &HeaderMap, exports: bool) -> Span {
     if !exports {
-        // As it is displayed: a text would be searched for what to escape.
+        // By `Display`: the log would scan a string for what to escape, with each line.
         return tracing::info_span!("rpc", method = %method.name);
     }
     let span = tracing::info_span!(

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::SettingError;
 use embed::{CombinedEmbedder, Embedder, Table};
 use registry::Registry;
 use search::SearchIndex;
 
-/// What the built-in table counts beside a transformer: it knows more languages, the
+/// The weight of the built-in table next to a transformer: it knows more languages, the
 /// transformer more of each sentence. Found on judged queries.
 const TABLE_WEIGHT: f32 = 0.6;
 
-/// What a search takes for the meaning of texts.
+/// The source of the vectors that a search compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Meaning {
@@ -28,43 +29,29 @@ pub enum Meaning {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SearchConfig {
-    /// What it takes for the meaning of texts.
+    /// The source of the vectors that it compares.
     pub meaning: Meaning,
     /// Folder of a sentence transformer that adds its opinion; none: it is not asked.
     pub embedder: Option<PathBuf>,
 }
 
-/// The embedder cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("search.embedder: {0}")]
-pub struct EmbedderError(Box<dyn std::error::Error + Send + Sync>);
-
-impl EmbedderError {
-    /// The setting that it is about.
-    pub(super) const KEY: &str = "search.embedder";
-
-    pub(super) fn cause(&self) -> String {
-        self.0.to_string()
-    }
+fn wrong(message: impl std::fmt::Display) -> SettingError {
+    SettingError::new("search.embedder", message)
 }
 
 #[cfg(feature = "transformer")]
-fn transformer(folder: &Path) -> Result<Arc<dyn Embedder>, EmbedderError> {
-    let transformer = embed::Transformer::open(folder);
-    let transformer = transformer.map_err(|error| EmbedderError(error.into()))?;
-    Ok(Arc::new(transformer))
+fn transformer(folder: &Path) -> Result<Arc<dyn Embedder>, SettingError> {
+    Ok(Arc::new(embed::Transformer::open(folder).map_err(wrong)?))
 }
 
 #[cfg(not(feature = "transformer"))]
-fn transformer(_folder: &Path) -> Result<Arc<dyn Embedder>, EmbedderError> {
-    Err(EmbedderError(
-        super::Feature::Transformer.missing().message.into(),
-    ))
+fn transformer(_folder: &Path) -> Result<Arc<dyn Embedder>, SettingError> {
+    Err(wrong(super::Feature::Transformer.missing().message))
 }
 
 impl SearchConfig {
     /// Reads a model where one is named: some hundred MiB. Blocks.
-    pub(super) fn open(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedderError> {
+    pub(super) fn open(&self) -> Result<Option<Arc<dyn Embedder>>, SettingError> {
         let table: Option<Arc<dyn Embedder>> = match self.meaning {
             Meaning::Builtin => Some(Arc::new(Table)),
             Meaning::None => None,
@@ -77,7 +64,7 @@ impl SearchConfig {
             None => transformer,
             Some(table) => {
                 let both = CombinedEmbedder::new(table, transformer, TABLE_WEIGHT);
-                Arc::new(both.map_err(|error| EmbedderError(error.into()))?)
+                Arc::new(both.map_err(wrong)?)
             }
         }))
     }
@@ -87,12 +74,9 @@ impl SearchConfig {
         &self,
         data: &Path,
         registry: Registry,
-    ) -> Result<SearchIndex, EmbedderError> {
-        Ok(SearchIndex::new(
-            registry,
-            data.join("search"),
-            self.open()?,
-        ))
+    ) -> Result<SearchIndex, SettingError> {
+        let folder = data.join("search");
+        Ok(SearchIndex::new(registry, folder, self.open()?))
     }
 }
 
@@ -100,6 +84,6 @@ impl SearchConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnalysisConfig {
-    /// Directories below which `AnalyzeCodebase` may read; none: none.
+    /// Directories below which `AnalyzeCodebase` may read; empty: it may read nothing.
     pub roots: Vec<PathBuf>,
 }

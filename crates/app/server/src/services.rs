@@ -20,10 +20,10 @@ pub(super) fn offered() -> Vec<String> {
         .collect()
 }
 
-/// The same as routes over a domain, without an answer for what is none of them.
+/// Returns the services over a domain as routes, without a fallback: each listener has its own.
 pub(super) fn routes(domain: &Domain) -> Router {
     let mut routes = Routes::builder();
-    // Each has the same methods, which belong to no trait.
+    // A macro, as the generated servers have these methods but no trait.
     macro_rules! add {
         ($server:expr) => {
             routes.add_service($server.accept_compressed(Gzip).send_compressed(Gzip))

@@ -1,4 +1,4 @@
-//! Settings of the sources that skills are kept in step with.
+//! Settings of the sources that skills are synced from.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,13 +8,14 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::remote_sources::Places;
+use super::{SettingError, TrustConfig};
 use ::sync::{Engine, Options, Source, SourceKind};
 use registry::{Registry, Tiers};
 use secret::{CredentialRef, SecretRef};
 use sources::Limits;
 use store::Store;
 
-/// Where the networks are that sources may be in.
+/// The setting with the networks that sources may be in.
 pub(super) const NETWORKS: &str = "sync.allow_networks";
 
 /// A source, by its id.
@@ -23,7 +24,7 @@ pub(super) const NETWORKS: &str = "sync.allow_networks";
 pub struct SourceConfig {
     /// The kind of source.
     kind: SourceKind,
-    /// What people call it.
+    /// Its name for people.
     #[serde(default)]
     name: String,
     /// Its address, or the path of its folder.
@@ -35,7 +36,7 @@ pub struct SourceConfig {
     /// Only what is below this path of it.
     #[serde(default)]
     path: String,
-    /// What of it.
+    /// Which parts of it.
     #[serde(default)]
     select: Vec<String>,
     /// How the ids of its skills begin.
@@ -62,7 +63,7 @@ impl SourceConfig {
     }
 }
 
-/// How far skills of a source are trusted.
+/// How far the skills of a source are trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceTrust {
@@ -70,7 +71,7 @@ pub enum SourceTrust {
     Verified,
     /// A known community source.
     Community,
-    /// As `trust` of the settings says, else not.
+    /// As in `trust` of the settings, else not.
     #[default]
     Unverified,
 }
@@ -82,11 +83,11 @@ pub struct SyncConfig {
     /// Networks inside the company that sources may be in, such as `10.0.0.0/8`; else
     /// sources are public.
     pub allow_networks: Vec<String>,
-    /// MiB that one look may fetch.
+    /// MiB that one scan of a source may fetch.
     pub max_mib: u64,
     /// Skills that one source may have.
     pub max_skills: usize,
-    /// Seconds that one look may take.
+    /// Seconds that one scan of a source may take.
     pub max_seconds: u64,
 }
 
@@ -102,51 +103,28 @@ impl Default for SyncConfig {
     }
 }
 
-/// A source of the config file is wrong.
-#[derive(Debug, thiserror::Error)]
-#[error("{place}: {message}")]
-pub struct SourcesError {
-    place: String,
-    message: String,
-}
-
-impl SourcesError {
-    /// The setting that it is about.
-    pub(super) fn key(&self) -> &str {
-        &self.place
-    }
-
-    pub(super) fn message(&self) -> &str {
-        &self.message
-    }
-}
-
-fn place_of(
+fn credential_of(
     id: &str,
     key: &str,
     secret: Option<&SecretRef>,
-) -> Result<Option<CredentialRef>, SourcesError> {
-    Ok(match secret {
-        None => None,
-        Some(SecretRef::Named(place)) => Some(place.clone()),
-        Some(SecretRef::Given(_)) => {
-            return Err(SourcesError {
-                place: format!("sources.{id}.{key}"),
-                message: "name where the secret is: `{env: NAME}` or `{file: PATH}`".to_owned(),
-            });
-        }
-    })
+) -> Result<Option<CredentialRef>, SettingError> {
+    match secret {
+        None => Ok(None),
+        Some(SecretRef::Named(reference)) => Ok(Some(reference.clone())),
+        // A source holds a reference alone, as those that callers add are stored and listed.
+        Some(SecretRef::Given(_)) => Err(SettingError::new(
+            format!("sources.{id}.{key}"),
+            "name where the secret is: `{env: NAME}` or `{file: PATH}`",
+        )),
+    }
 }
 
 /// The sources of a config file.
 pub(super) fn configured(
     sources: &BTreeMap<String, SourceConfig>,
-) -> Result<Vec<Source>, SourcesError> {
+) -> Result<Vec<Source>, SettingError> {
     let source = |(id, config): (&String, &SourceConfig)| {
-        let wrong = |key: &str, message: String| SourcesError {
-            place: format!("sources.{id}{key}"),
-            message,
-        };
+        let wrong = |key: &str, message| SettingError::new(format!("sources.{id}{key}"), message);
         let namespace = config.namespace.as_deref().map(str::parse).transpose();
         let source = Source {
             id: id.clone(),
@@ -158,8 +136,8 @@ pub(super) fn configured(
             select: config.select.clone(),
             namespace: namespace.map_err(|error| wrong(".namespace", error))?,
             interval_seconds: config.interval_seconds,
-            credential: place_of(id, "credential", config.credential.as_ref())?,
-            webhook_secret: place_of(id, "webhook_secret", config.webhook_secret.as_ref())?,
+            credential: credential_of(id, "credential", config.credential.as_ref())?,
+            webhook_secret: credential_of(id, "webhook_secret", config.webhook_secret.as_ref())?,
         };
         if config.trust != SourceTrust::Unverified && source.namespace.is_none() {
             let message =
@@ -177,8 +155,12 @@ pub(super) fn configured(
     sources.iter().map(source).collect()
 }
 
-/// Whose skills are trusted how far, with what sources say of theirs.
-pub(super) fn tiers(mut tiers: Tiers, sources: &BTreeMap<String, SourceConfig>) -> Tiers {
+/// Returns the trust tiers by namespace: those of the settings, and those of sources.
+pub(super) fn tiers(trust: &TrustConfig, sources: &BTreeMap<String, SourceConfig>) -> Tiers {
+    let mut tiers = Tiers {
+        verified: trust.verified.clone(),
+        community: trust.community.clone(),
+    };
     for config in sources.values() {
         let Some(namespace) = &config.namespace else {
             continue;
@@ -199,11 +181,8 @@ pub(super) fn open(
     config: &SyncConfig,
     sources: Vec<Source>,
 ) -> Result<Engine, super::StartError> {
-    let wrong = |message: String| SourcesError {
-        place: NETWORKS.to_owned(),
-        message,
-    };
-    let places = Places::new(&config.allow_networks).map_err(wrong)?;
+    let places = Places::new(&config.allow_networks);
+    let places = places.map_err(|message| SettingError::new(NETWORKS, message))?;
     let options = Options {
         limits: Limits {
             bytes: config.max_mib << 20,
@@ -211,6 +190,7 @@ pub(super) fn open(
             time: Duration::from_secs(config.max_seconds),
             ..Limits::default()
         },
+        // Sources with the same interval would otherwise all be scanned at the same moment.
         jitter: Arc::new(random),
         ..Options::default()
     };
@@ -219,7 +199,7 @@ pub(super) fn open(
     Ok(engine?)
 }
 
-/// From 0 to 1.
+/// A random number from 0 to 1.
 fn random() -> f64 {
     let (bits, _) = uuid::Uuid::new_v4().as_u64_pair();
     let bits = u32::try_from(bits >> 32).unwrap_or(0);

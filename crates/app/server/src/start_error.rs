@@ -3,8 +3,24 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::{EmbedderError, SourcesError, ToolsError};
 use config_file::SettingLocations;
+
+/// A setting cannot be used. Never holds a secret.
+#[derive(Debug, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct SettingError {
+    pub(super) key: String,
+    pub(super) message: String,
+}
+
+impl SettingError {
+    pub(super) fn new(key: impl Into<String>, message: impl std::fmt::Display) -> Self {
+        Self {
+            key: key.into(),
+            message: message.to_string(),
+        }
+    }
+}
 
 /// The server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +28,7 @@ pub enum StartError {
     /// The data directory cannot be opened.
     #[error(transparent)]
     Open(#[from] store::OpenError),
-    /// What is stored cannot be read.
+    /// The stored records cannot be read.
     #[error(transparent)]
     Registry(#[from] registry::Error),
     /// The address is taken, or not ours.
@@ -31,7 +47,7 @@ pub enum StartError {
         /// Why.
         cause: std::io::Error,
     },
-    /// Who calls cannot be signed for workers.
+    /// There is no key to sign callers for workers with.
     #[error(transparent)]
     CallerKey(#[from] caller_tokens::NoKey),
     /// The contract cannot be reflected.
@@ -40,28 +56,22 @@ pub enum StartError {
     /// The contract cannot be read.
     #[error(transparent)]
     Contract(#[from] gateway::Error),
-    /// A setting of the config file cannot be used; it says where it is.
+    /// A setting of the config file cannot be used; with its line.
     #[error("{0}")]
     Setting(String),
-    /// A setting asks for what this build leaves out; it says where it is.
+    /// A setting needs a feature that this build leaves out; with its line.
     #[error("{0}")]
     NotBuilt(String),
     /// A setting of TLS cannot be used.
     #[error(transparent)]
     Tls(#[from] ::tls::Mistake),
-    /// A setting of the tools cannot be used.
+    /// A setting of tools, search or sources cannot be used.
     #[error(transparent)]
-    Tools(#[from] ToolsError),
-    /// The model of the search cannot be used.
-    #[error(transparent)]
-    Embedder(#[from] EmbedderError),
-    /// A source of the settings cannot be used.
-    #[error(transparent)]
-    Source(#[from] SourcesError),
-    /// What is known of tokens cannot be read.
+    Unusable(#[from] SettingError),
+    /// The stored tokens cannot be read.
     #[error("cannot read the tokens: {0}")]
     Tokens(::tokens::Error),
-    /// What is said of namespaces cannot be read.
+    /// The stored namespaces cannot be read.
     #[error("cannot read the namespaces: {0}")]
     Namespaces(::namespaces::Error),
     /// The audit trail cannot be read or written.
@@ -75,10 +85,10 @@ pub enum StartError {
         /// Why not, and what to do.
         why: &'static str,
     },
-    /// What is known of sources cannot be read.
+    /// The stored sources cannot be read.
     #[error(transparent)]
     Sync(#[from] ::sync::Error),
-    /// Nobody can be told where it listens.
+    /// The address that it listens on cannot be announced.
     #[error("cannot write where the server listens: {0}")]
     Announce(std::io::Error),
     /// Nothing can run solutions.
@@ -90,13 +100,11 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// What is wrong with a setting says where in the file it is.
+    /// Puts the file and line of a setting in front of what is wrong with it.
     pub(super) fn located(self, places: &SettingLocations) -> Self {
         let key = match &self {
             Self::Tls(error) => error.key(),
-            Self::Tools(error) => error.key(),
-            Self::Embedder(_) => EmbedderError::KEY,
-            Self::Source(error) => error.key(),
+            Self::Unusable(error) => &error.key,
             _ => return self,
         };
         Self::Setting(format!("{}{self}", places.at(key)))

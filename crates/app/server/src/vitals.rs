@@ -1,4 +1,4 @@
-//! What the process and its disk have, for Prometheus: by the names that other servers use.
+//! Metrics of the process and its disk, by the names that other servers use.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,10 +16,12 @@ use ::vitals::Vitals;
 use access_log::AccessLog;
 use tls::Tls;
 
-/// How long the size of the store is taken for what it was: looking goes through its files.
+/// How long a measured size of the store is used: measuring reads the metadata of all its
+/// files.
 const STORE_SIZE_TTL: Duration = Duration::from_secs(30);
 
-/// What is shown beside the calls: the process and its disk, sessions, answers over HTTP.
+/// The metrics in addition to those of calls: the process and its disk, sessions, answers over
+/// HTTP.
 #[derive(Debug)]
 pub(super) struct ServerVitals {
     disk: Disk,
@@ -46,7 +48,7 @@ impl ServerVitals {
         }
     }
 
-    /// Adds them. Blocks.
+    /// Registers them. Blocks.
     pub(super) fn register(&self, page: &mut Registry) {
         let sessions = i64::try_from(self.tools.sessions()).unwrap_or(i64::MAX);
         page.register(
@@ -86,6 +88,7 @@ struct Disk {
 impl Disk {
     /// Bytes of the store. Blocks.
     fn store_bytes(&self) -> Option<u64> {
+        // Held while it is measured: scrapes that come together measure once.
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
         match *measured {
             Some((at, bytes)) if at.elapsed() < STORE_SIZE_TTL => Some(bytes),
@@ -97,7 +100,7 @@ impl Disk {
         }
     }
 
-    /// Adds what the process and the disk have. What the system does not say is left out.
+    /// Registers the figures of process and disk. What the system does not report is left out.
     /// Blocks.
     fn register(&self, page: &mut Registry) {
         let vitals = Vitals::read();

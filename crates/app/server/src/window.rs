@@ -1,16 +1,16 @@
-//! From a window to the server that has its data directory open.
+//! The way from a window to the server that has its data directory open.
 //!
 //! A window is whatever an agent or a person has in front of them: `repertoire mcp`, `watch`.
 //! It never opens the directory itself. It connects to the socket in it, and where nobody
 //! answers, it starts a server ([`Background`](super::Background)) and connects to that.
 //!
-//! * Who has the directory is decided by its lock alone. Windows that start at once start a
+//! * The lock alone decides which server has the directory. Windows that start at once start a
 //!   server each; one of these gets the lock, the others find its socket and end.
-//! * It is the connector of a channel that does this, so a window whose server was killed
-//!   does it again with its next call.
-//! * A window says where it was started, where its user's skills are and which contract it
-//!   speaks, with every call: what it may have read is a matter of the window, and not of the
-//!   server that another started.
+//! * The connector of a channel does this, so a window whose server was killed does it again
+//!   with its next call.
+//! * A window sends with every call where it was started, where its user's skills are and which
+//!   contract it speaks: what may be read for it depends on the window, and not on the server,
+//!   which another one may have started.
 //!
 //! Were the first window the server, its end would take the directory from the others, and
 //! handing it over is a protocol of its own; so is a choice among those that are left. A
@@ -54,26 +54,26 @@ pub const BACKGROUND: &str = "background";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a window waits for a server to come up.
 const START_LIMIT: Duration = Duration::from_secs(30);
-/// Servers that are started for one connection, where they end without a word.
+/// Servers that are started for one connection, where they end without a report.
 const MAX_STARTS: usize = 5;
 const MIN_RETRY_DELAY: Duration = Duration::from_millis(5);
 /// The longest pause before a call is made again.
 const MAX_PAUSE: Duration = Duration::from_millis(320);
 
-/// Where a window was started.
+/// The header with the folder in which a window was started.
 const FOLDER: &str = "repertoire-folder-bin";
-/// Where the agents of its user look for skills, one path after the other; with it, those that
-/// are there and in its own folder are served to it.
+/// The header with the folders in which its user's agents look for skills; with it, skills there
+/// and in its own folder are served to it.
 const AROUND: &str = "repertoire-around-bin";
-/// What is between two of these paths.
+/// The separator of these paths, as no path has it.
 const NUL_BYTE: u8 = 0;
-/// Which contract it speaks.
+/// The header with the digest of its contract.
 const CONTRACT: &str = "repertoire-contract";
 
 /// The first call of a window.
 const GET_STATUS: &str = "/repertoire.v1.Admin/GetStatus";
 
-/// The contract of this program, in a few letters.
+/// The digest of this program's contract, shortened.
 static OURS: LazyLock<String> = LazyLock::new(|| {
     let digest = Sha256::digest(FILE_DESCRIPTOR_SET);
     STANDARD_NO_PAD.encode(digest.get(..12).unwrap_or_default())
@@ -81,18 +81,18 @@ static OURS: LazyLock<String> = LazyLock::new(|| {
 
 /// Paths of the rpcs that change nothing.
 static ONLY_READ: LazyLock<HashSet<String>> = LazyLock::new(|| {
-    // Never nothing: the window has read its contract.
+    // It can be loaded: the window has done so.
     let contract = contract::load().ok();
     let methods = contract.iter().flat_map(Contract::methods);
     let paths = methods.filter(|method| method.only_reads());
     paths
         .map(|method| format!("/repertoire.v1.{}/{}", method.service, method.name))
-        // It has no route and is no tool, which tell that of the others.
+        // It has neither route nor tool, by which `only_reads` knows the others.
         .chain([GET_STATUS.to_owned()])
         .collect()
 });
 
-/// What a window says of itself.
+/// The headers of a window.
 #[derive(Debug, Default)]
 pub(super) struct Caller {
     pub(super) folder: Option<CallerFolder>,
@@ -100,8 +100,10 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// Reads it from a request, which a command sends without any of it.
+    /// Reads it from the headers of a request. A command sends none of them.
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Failure> {
+        // Two builds would read each other's messages wrong, without an error, where a field
+        // changed its meaning.
         let theirs = headers.get(CONTRACT);
         if theirs.is_some_and(|theirs| theirs != OURS.as_str()) {
             return Err(other_contract());
@@ -141,15 +143,15 @@ fn other_contract() -> Failure {
         ))
 }
 
-/// Why no server could be started, as the server itself said it.
+/// Why no server could be started, as the server itself reported it.
 #[derive(Debug, Clone, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct NotStarted {
     /// Stable code.
     pub code: String,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to do next.
+    /// Suggestions for what to do next.
     pub next: Vec<String>,
 }
 
@@ -172,7 +174,7 @@ impl From<NotStarted> for Failure {
     }
 }
 
-/// What a server says to the window that started it: a line, once.
+/// The report of a server to the window that started it: one line.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Started {
     /// It serves, or another one does.
@@ -181,7 +183,7 @@ pub enum Started {
     Failed(NotStarted),
 }
 
-/// A channel to the server that has a data directory open; none where there is none.
+/// Connects to the server that has a data directory open; none where there is none.
 pub async fn connect_local(directory: &Path) -> Option<Channel> {
     let directory = directory.to_owned();
     let connector = tower::service_fn(move |_: Uri| {
@@ -196,12 +198,12 @@ fn endpoint() -> Endpoint {
     Endpoint::from_static("http://localhost").connect_timeout(CONNECT_TIMEOUT)
 }
 
-/// How to get to the server of a data directory, and how to start one.
+/// Reaches the server of a data directory, and starts one where there is none.
 #[derive(Debug, Clone)]
 pub struct Window {
     data: PathBuf,
     config: Option<PathBuf>,
-    /// Its agent sees what lies around it.
+    /// The folders around its agent are read for it.
     local: bool,
 }
 
@@ -228,7 +230,7 @@ impl Window {
     /// Connects, and starts a server where there is none.
     ///
     /// # Errors
-    /// It does not start; it says why.
+    /// It does not start, for the reason that it reported.
     pub async fn connect(&self) -> Result<Transport, NotStarted> {
         let window = self.clone();
         let connector = tower::service_fn(move |_: Uri| {
@@ -246,14 +248,15 @@ impl Window {
         Ok(transport(channel, self.local))
     }
 
+    /// Connects to the socket, and starts a server as long as nobody answers.
     async fn reach(&self) -> Result<UnixStream, NotStarted> {
         let until = Instant::now() + START_LIMIT;
-        let (mut said, mut starts) = (None, 0);
+        let (mut report, mut starts) = (None, 0);
         while Instant::now() < until {
             match local::connect(&self.data).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) if is_nobody(&error) => {}
-                // Its queue of connections is full: it is there, and busy.
+                // Its backlog is full: it runs, and is busy.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     tokio::time::sleep(MIN_RETRY_DELAY).await;
                     continue;
@@ -264,23 +267,23 @@ impl Window {
                     return Err(NotStarted::new(Code::ServerUnreachable, sentence));
                 }
             }
-            let Some(lines) = &mut said else {
+            let Some(lines) = &mut report else {
                 starts += 1;
                 if starts > MAX_STARTS {
                     break;
                 }
-                said = Some(self.start()?);
+                report = Some(self.start()?);
                 continue;
             };
-            // Another window's server may be there before ours.
+            // Not for longer: meanwhile the server of another window may have come up.
             let Ok(line) = tokio::time::timeout(MIN_RETRY_DELAY, next(lines)).await else {
                 continue;
             };
             if let Some(Started::Failed(error)) = line {
                 return Err(error);
             }
-            // It serves, or it ended without a word: then another one is started.
-            said = None;
+            // It serves, or it ended without a report: then another one is started.
+            report = None;
         }
         let at = self.data.display();
         let mut error = NotStarted::new(
@@ -295,12 +298,13 @@ impl Window {
     fn start(&self) -> Result<Lines<BufReader<ChildStdout>>, NotStarted> {
         let start = || {
             let mut command = Command::new(own_program()?);
+            // `ps` would show /proc/self/exe.
             command.arg0("repertoire").arg(BACKGROUND);
             command.arg("--data").arg(&self.data);
             if let Some(config) = &self.config {
                 command.arg("--config").arg(config);
             }
-            // Whoever started the window may wait for the end of its stderr.
+            // An agent that waits for the end of the window's stderr would wait for the server's.
             command
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
@@ -317,8 +321,8 @@ impl Window {
     }
 }
 
-/// Nobody listens on the socket, if there is one, or who did was gone before it took the
-/// connection. Else connecting says what is wrong, or the server that is started.
+/// Nobody listens on the socket, if there is one, or its server ended before it accepted the
+/// connection. Other errors of a path come up again when a server is started.
 fn is_nobody(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotADirectory, NotFound};
     matches!(
@@ -327,13 +331,13 @@ fn is_nobody(error: &io::Error) -> bool {
     )
 }
 
-/// What a server said; none where it ended without a word.
+/// Reads the report of a server; none where it ended without one.
 async fn next(lines: &mut Lines<BufReader<ChildStdout>>) -> Option<Started> {
     let line = lines.next_line().await.ok().flatten()?;
     serde_json::from_str(&line).ok()
 }
 
-/// An error of the connector, in what became of it.
+/// Finds an error of the connector below the error of a channel.
 fn not_started<'error>(
     error: &'error (dyn std::error::Error + 'static),
 ) -> Option<&'error NotStarted> {
@@ -346,15 +350,16 @@ fn causes<'error>(
     std::iter::successors(Some(error), |error| error.source())
 }
 
-/// A request that was never sent: the server was gone before.
+/// The request was never sent: the server was gone before.
 fn is_unsent(error: &(dyn std::error::Error + 'static)) -> bool {
     causes(error).any(|cause| {
         let hyper = cause.downcast_ref::<hyper::Error>();
+        // hyper's word for a request that was still in its queue when the connection ended.
         hyper.is_some_and(hyper::Error::is_canceled)
     })
 }
 
-/// What a caller is told whose call has no answer.
+/// Returns the failure of a call that got no answer.
 fn gone(error: &tonic::transport::Error) -> TransportError {
     let failure = match not_started(error) {
         Some(error) => Failure::from(error.clone()),
@@ -367,10 +372,10 @@ fn gone(error: &tonic::transport::Error) -> TransportError {
     TransportError::from(BoxError::from(status(failure)))
 }
 
-/// What the calls of a window go through.
+/// Returns the transport of a window's calls.
 ///
-/// A call that no server has seen is made again, and so is one that only reads, whatever
-/// became of the first: the server may have been killed.
+/// A call that no server has seen is repeated, and so is one that only reads, whatever happened
+/// to the first: the server may have been killed.
 fn transport(channel: Channel, local: bool) -> Transport {
     let encoded = |bytes: &[u8]| HeaderValue::from_str(&STANDARD_NO_PAD.encode(bytes)).ok();
     let folder = std::env::current_dir().ok();
@@ -397,6 +402,7 @@ fn transport(channel: Channel, local: bool) -> Transport {
                     parts.headers.insert(name, value);
                 }
             }
+            // In whole, since it may be sent more than once.
             let body = body.collect().await.map_err(BoxError::from)?.to_bytes();
             let mut pause = MIN_RETRY_DELAY;
             loop {
@@ -407,7 +413,8 @@ fn transport(channel: Channel, local: bool) -> Transport {
                     Ok(answer) => return Ok(answer),
                     Err(error) => error,
                 };
-                // A server that is killed takes connections until it is gone.
+                // A server that is being killed still accepts connections, so the next try may
+                // fail as well.
                 let may_repeat = is_unsent(&error) || ONLY_READ.contains(parts.uri.path());
                 if not_started(&error).is_some() || !may_repeat || pause > MAX_PAUSE {
                     return Err(gone(&error));
@@ -420,9 +427,9 @@ fn transport(channel: Channel, local: bool) -> Transport {
     BoxCloneSyncService::new(service)
 }
 
-/// This program, to be started once more.
+/// Returns the path by which this program starts itself once more.
 pub(super) fn own_program() -> std::io::Result<PathBuf> {
-    // The file may be replaced while the server runs; its process stays what it is.
+    // An upgrade may replace the file while this runs: the link leads to the same build still.
     let own = Path::new("/proc/self/exe");
     if own.exists() {
         return Ok(own.to_owned());

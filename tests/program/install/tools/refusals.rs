@@ -150,7 +150,7 @@ async fn policy_says_what_is_trusted_and_where_skills_may_go() {
     settings.data = folder.path().join("data");
     settings.store.reserve_bytes = 0;
     let domain = Domain::open(&settings).await.expect("a domain");
-    let transport: Transport = domain.transport(&settings.limits);
+    let transport: Transport = domain.transport(&settings.config.limits);
     let mut registry = v1::registry_client::RegistryClient::new(transport.clone());
     registry
         .publish_skill(refunds("1.0.0", ""))

@@ -1,4 +1,4 @@
-//! What grades learners' solutions: the sandbox, workers, and the server's own settings.
+//! The graders of learners' solutions: the sandbox, workers, and the server's own settings.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use sandbox::Sandbox;
 /// The argument by which this program becomes the child that runs solutions.
 pub(super) const SANDBOX: &str = "sandbox-child";
 
-/// What runs solutions: this program, as a child of itself.
+/// Returns the sandbox that runs solutions: this program, as a child of itself.
 ///
 /// # Errors
 /// The system does not say which file this program is.
@@ -29,7 +29,7 @@ pub fn sandbox(config: &LearningConfig) -> std::io::Result<Sandbox> {
     Ok(sandbox.require(config.require_confinement))
 }
 
-/// What grades solutions without a server.
+/// Returns the graders that need no server.
 ///
 /// # Errors
 /// As [`sandbox()`].
@@ -39,7 +39,7 @@ pub fn graders(config: &LearningConfig) -> std::io::Result<Graders> {
     Ok(graders)
 }
 
-/// The same with the workers of a server, among the rest of its work.
+/// Returns the same with the workers of a server, in the permits of its executor.
 pub(super) fn of_server(
     config: &LearningConfig,
     host: &Host,
@@ -73,12 +73,12 @@ impl Documents for Configs {
             }
             Err(error) => vec![Problem::error("config-invalid", FILE, 0, error.to_string())],
         };
-        // What is no YAML says nothing; the problem above says why.
+        // For what is no YAML there is the problem above, and no value.
         (serde_yaml::from_str(text).unwrap_or_default(), problems)
     }
 }
 
-/// Has workers that dialled in grade, as they run the tools of their skills.
+/// Grades by workers that have connected, as they run the tools of their skills.
 #[derive(Debug)]
 struct Workers {
     host: Host,
@@ -100,6 +100,7 @@ impl Worker for Workers {
             if !self.host.serves(&id, method) {
                 return Err(format!("no worker serves '{method}' of '{id}'"));
             }
+            // A key of its own: a grading that is repeated must not get the first one's answer.
             let call = uuid::Uuid::new_v4().simple().to_string();
             let invocation = Invocation {
                 idempotency_key: call.clone(),

@@ -3,36 +3,36 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{SqlConfig, ToolsError, ids};
+use super::{SettingError, SqlConfig, ids};
 use ::sql::{Config, FunctionName, FunctionNameError, Sql};
 use handler::Handler;
 use secret::SecretRef;
 
 impl SqlConfig {
-    /// What runs the tools.
+    /// Returns the handler that runs the tools.
     ///
     /// # Errors
     /// A setting cannot be used.
-    pub(super) fn handler(&self) -> Result<Arc<dyn Handler>, ToolsError> {
+    pub(super) fn handler(&self) -> Result<Arc<dyn Handler>, SettingError> {
         let sql = Sql::open(self.resolve()?);
-        let sql = sql.map_err(|error| ToolsError::new("tools.sql", error))?;
+        let sql = sql.map_err(|error| SettingError::new("tools.sql", error))?;
         Ok(Arc::new(sql))
     }
 
-    /// What is run with, its secret looked up.
+    /// Returns the settings of the handler, with the secret read.
     ///
     /// # Errors
     /// The address cannot be had, an id is none, or the name of a function.
-    fn resolve(&self) -> Result<Config, ToolsError> {
+    fn resolve(&self) -> Result<Config, SettingError> {
         let url = self.url.as_ref().map(SecretRef::resolve).transpose();
         let function = |(at, name): (usize, &String)| {
             name.parse().map_err(|error: FunctionNameError| {
-                ToolsError::new(format!("tools.sql.functions[{at}]"), error)
+                SettingError::new(format!("tools.sql.functions[{at}]"), error)
             })
         };
         let functions = self.functions.iter().enumerate().map(function);
         Ok(Config {
-            url: url.map_err(|error| ToolsError::new("tools.sql.url", error))?,
+            url: url.map_err(|error| SettingError::new("tools.sql.url", error))?,
             read_only: self.read_only,
             max_rows: self.max_rows,
             max_bytes: self.max_kib.saturating_mul(1024),

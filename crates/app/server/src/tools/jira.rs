@@ -14,6 +14,6 @@ pub struct JiraConfig {
     pub user: Option<String>,
     /// API token of Cloud, or personal access token of Data Center.
     pub token: Option<SecretRef>,
-    /// Skills that may use it beside the bundled one, by their ids.
+    /// Skills that may use it in addition to the bundled one, by their ids.
     pub skills: Vec<String>,
 }

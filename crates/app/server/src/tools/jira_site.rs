@@ -2,37 +2,37 @@
 
 use std::sync::Arc;
 
-use super::{JiraConfig, ToolsError, ids};
+use super::{JiraConfig, SettingError, ids};
 use ::jira::{Config, Connection, Jira, Site};
 use handler::Handler;
 
 impl JiraConfig {
-    /// What runs the tools.
+    /// Returns the handler that runs the tools.
     ///
     /// # Errors
     /// A setting cannot be used.
-    pub(super) fn handler(&self) -> Result<Arc<dyn Handler>, ToolsError> {
+    pub(super) fn handler(&self) -> Result<Arc<dyn Handler>, SettingError> {
         let jira = Jira::new(self.resolve()?);
-        let jira = jira.map_err(|error| ToolsError::new("tools.jira", error))?;
+        let jira = jira.map_err(|error| SettingError::new("tools.jira", error))?;
         Ok(Arc::new(jira))
     }
 
-    /// What the tools need. Secrets are read here, once.
+    /// Returns the settings of the handler. Secrets are read here, once.
     ///
     /// # Errors
     /// A setting that is wrong, missing or cannot be read, by its key.
-    fn resolve(&self) -> Result<Config, ToolsError> {
+    fn resolve(&self) -> Result<Config, SettingError> {
         let skills = ids("tools.jira.skills", &self.skills)?;
         let missing = |key: &str, other: &str| {
             let message = format!("it is missing, and tools.jira.{other} is set");
-            Err(ToolsError::new(format!("tools.jira.{key}"), message))
+            Err(SettingError::new(format!("tools.jira.{key}"), message))
         };
         let connection = match (&self.url, &self.token) {
             (Some(url), Some(token)) => {
                 let site = url.parse::<Site>();
-                let site = site.map_err(|error| ToolsError::new("tools.jira.url", error))?;
+                let site = site.map_err(|error| SettingError::new("tools.jira.url", error))?;
                 let token = token.resolve();
-                let token = token.map_err(|error| ToolsError::new("tools.jira.token", error))?;
+                let token = token.map_err(|error| SettingError::new("tools.jira.token", error))?;
                 Some(Connection::new(site, self.account()?, token))
             }
             (Some(_), None) => return missing("token", "url"),
@@ -43,11 +43,12 @@ impl JiraConfig {
         Ok(Config { connection, skills })
     }
 
-    /// A colon would end the name where it is sent.
-    fn account(&self) -> Result<Option<String>, ToolsError> {
+    /// Returns the name of the account.
+    fn account(&self) -> Result<Option<String>, SettingError> {
         match self.user.as_deref().map(str::trim) {
             None => Ok(None),
-            Some(user) if user.is_empty() || user.contains(':') => Err(ToolsError::new(
+            // Basic authentication sends `user:token`: a colon would end the name early.
+            Some(user) if user.is_empty() || user.contains(':') => Err(SettingError::new(
                 "tools.jira.user",
                 "it is not the email address of an account; leave it out for Data Center",
             )),

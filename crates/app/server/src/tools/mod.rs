@@ -19,43 +19,18 @@ pub use jira::JiraConfig;
 pub use sql::SqlConfig;
 pub use workers::WorkerConfig;
 
+use super::SettingError;
 use super::bundled::bundled_skills;
 use ::tools::ToolsOptions;
 use handler::Handler;
 
-/// A setting of the tools cannot be used. Never holds a secret.
-#[derive(Debug, thiserror::Error)]
-#[error("{key}: {message}")]
-pub struct ToolsError {
-    key: String,
-    message: String,
-}
-
-impl ToolsError {
-    fn new(key: impl Into<String>, message: impl std::fmt::Display) -> Self {
-        Self {
-            key: key.into(),
-            message: message.to_string(),
-        }
-    }
-
-    /// The setting that it is about.
-    pub(super) fn key(&self) -> &str {
-        &self.key
-    }
-
-    pub(super) fn message(&self) -> &str {
-        &self.message
-    }
-}
-
-/// Ids of skills, of a setting.
+/// The ids of skills in a setting.
 #[cfg(any(feature = "databases", feature = "jira"))]
-fn ids(key: &str, ids: &[String]) -> Result<Vec<model::SkillId>, ToolsError> {
+fn ids(key: &str, ids: &[String]) -> Result<Vec<model::SkillId>, SettingError> {
     let id = |text: &String| {
         text.parse().map_err(|_| {
             let message = format!("`{text}` is not the id of a skill, such as local/user/triage");
-            ToolsError::new(key, message)
+            SettingError::new(key, message)
         })
     };
     ids.iter().map(id).collect()
@@ -116,16 +91,16 @@ impl ToolsConfig {
         }
     }
 
-    /// What makes tools run.
+    /// Returns the handlers that run the bundled tools.
     ///
     /// # Errors
     /// A setting cannot be used.
-    pub(super) fn handlers(&self) -> Result<Vec<Arc<dyn Handler>>, ToolsError> {
+    pub(super) fn handlers(&self) -> Result<Vec<Arc<dyn Handler>>, SettingError> {
         Ok(vec![self.sql.handler()?, self.jira.handler()?])
     }
 
-    /// What is wrong with each of them.
-    pub(super) fn mistakes(&self) -> impl Iterator<Item = ToolsError> {
+    /// Returns the errors of all these settings, where `handlers` ends at the first.
+    pub(super) fn mistakes(&self) -> impl Iterator<Item = SettingError> {
         [
             self.sql.handler().err(),
             self.jira.handler().err(),

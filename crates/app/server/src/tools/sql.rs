@@ -18,9 +18,9 @@ pub struct SqlConfig {
     pub max_kib: usize,
     /// Seconds that a statement may take.
     pub timeout_seconds: u64,
-    /// Skills that may use it beside the bundled one, by their ids.
+    /// Skills that may use it in addition to the bundled one, by their ids.
     pub skills: Vec<String>,
-    /// Functions that statements may call beside the listed ones.
+    /// Functions that statements may call in addition to the built-in list.
     pub functions: Vec<String>,
     /// A role that may do more than read and write tables is used all the same.
     pub allow_powerful_role: bool,

@@ -1,4 +1,4 @@
-//! What stands in the place of a handler that this build leaves out.
+//! Stand-ins for the handlers that this build leaves out.
 
 #![expect(
     clippy::unnecessary_wraps,
@@ -9,8 +9,7 @@
 use std::future::ready;
 use std::sync::Arc;
 
-use super::super::Feature;
-use super::ToolsError;
+use super::super::{Feature, SettingError};
 use handler::{Handler, Invocation, LOAD_CORE, Output, ToolError, ToolErrorKind, Work};
 use model::SkillId;
 
@@ -29,6 +28,7 @@ impl NotBuilt {
 
     fn run(&self, method: &str) -> Result<Output, ToolError> {
         let missing = self.feature.missing();
+        // Loading still works, as the text of a skill helps without its tools.
         if method == LOAD_CORE {
             return Ok(Output::text(format!(
                 "{}: the tools of `{}` cannot be called here.",
@@ -62,16 +62,16 @@ impl Handler for NotBuilt {
 
 #[cfg(not(feature = "databases"))]
 impl super::SqlConfig {
-    /// What runs the tools.
-    pub(super) fn handler(&self) -> Result<Arc<dyn Handler>, ToolsError> {
+    /// Returns a handler that refuses each call.
+    pub(super) fn handler(&self) -> Result<Arc<dyn Handler>, SettingError> {
         Ok(NotBuilt::handler(Feature::Databases, "write_sql"))
     }
 }
 
 #[cfg(not(feature = "jira"))]
 impl super::JiraConfig {
-    /// What runs the tools.
-    pub(super) fn handler(&self) -> Result<Arc<dyn Handler>, ToolsError> {
+    /// Returns a handler that refuses each call.
+    pub(super) fn handler(&self) -> Result<Arc<dyn Handler>, SettingError> {
         Ok(NotBuilt::handler(Feature::Jira, "jira"))
     }
 }

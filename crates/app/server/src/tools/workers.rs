@@ -5,39 +5,39 @@ use std::time::Duration;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 
-use super::{ToolsConfig, ToolsError};
+use super::{SettingError, ToolsConfig};
 use model::PatternError;
 use secret::SecretRef;
 use tools::host::{self, Admitted};
 
-/// Characters that a worker's token has at least: fewer can be guessed.
+/// The shortest token of a worker: fewer characters can be guessed.
 const MIN_TOKEN_CHARS: usize = 16;
-/// How often workers and the server give each other a sign of life.
+/// How often workers and the server exchange heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A worker, or several of one kind.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerConfig {
-    /// What the log calls it.
+    /// Its name in the log.
     pub name: String,
-    /// What it shows when it dials in.
+    /// The token that it sends when it dials in.
     pub token: SecretRef,
     /// Skills that it may serve: ids, or `source/author/*`, or `source/*`.
     pub skills: Vec<String>,
 }
 
 impl ToolsConfig {
-    /// Settings of what gives calls to workers, with their tokens.
+    /// Returns the settings of the host of workers, with their tokens.
     ///
     /// # Errors
     /// A token cannot be had, is short, or is another worker's too; or a pattern of
     /// skills is none.
-    pub(crate) fn host(&self) -> Result<host::Config, ToolsError> {
+    pub(crate) fn host(&self) -> Result<host::Config, SettingError> {
         let mut workers: Vec<Admitted> = Vec::new();
         for (at, worker) in self.workers.iter().enumerate() {
             let wrong = |key: &str, message: String| {
-                ToolsError::new(format!("tools.workers[{at}].{key}"), message)
+                SettingError::new(format!("tools.workers[{at}].{key}"), message)
             };
             let WorkerConfig {
                 name,
@@ -66,6 +66,8 @@ impl ToolsConfig {
                     "a token is ASCII without white space, since it goes in a header".to_owned(),
                 ));
             }
+            // A token is all that tells workers apart: of two with the same one, the second
+            // could never be met.
             let same = |other: &Admitted| other.token.expose_secret() == token.expose_secret();
             if let Some(other) = workers.iter().position(same) {
                 let why =

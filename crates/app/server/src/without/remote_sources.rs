@@ -1,4 +1,4 @@
-//! What looks at the places of sources that are folders: this build leaves out all others.
+//! Fetchers for sources that are folders: this build leaves out all others.
 
 #![expect(
     clippy::unnecessary_wraps,
@@ -11,7 +11,7 @@ use super::Feature;
 use ::sync::{Fetchers, Source, SourceKind};
 use sources::{Directory, Error, Fetch};
 
-/// Looks at folders.
+/// Opens sources in folders.
 #[derive(Debug, Clone)]
 pub(super) struct Places;
 
