@@ -75,11 +75,17 @@ impl Watch {
 
     fn read(&mut self) -> Result<(), Error> {
         let end = self.learning.activities(&self.learner)?;
-        let last = end.min(self.at.saturating_add(ACTIVITIES_PER_PAGE));
-        for number in self.at.saturating_add(1)..=last {
-            let key = (self.learner.as_str().to_owned(), number);
-            let stored = self.learning.store().get(&ACTIVITIES, &key)?;
-            self.read.extend(stored.map(|stored| stored.value));
+        // Activities that a salvage could not save are skipped, however many.
+        while self.read.is_empty() && self.at < end {
+            let last = end.min(self.at.saturating_add(ACTIVITIES_PER_PAGE));
+            for number in self.at.saturating_add(1)..=last {
+                let key = (self.learner.as_str().to_owned(), number);
+                let stored = self.learning.store().get(&ACTIVITIES, &key)?;
+                self.read.extend(stored.map(|stored| stored.value));
+            }
+            if self.read.is_empty() {
+                self.at = last;
+            }
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! Solutions that a person grades, and watching.
 
 use super::*;
+use crate::record::{ACTIVITIES, LEARNERS};
+use store::Batch;
 
 fn world() -> World {
     let path = Path::chain("path-a", &["one"])
@@ -206,6 +208,28 @@ async fn a_watcher_sees_every_activity_once_and_in_order_from_where_it_was() {
         again.next().await.expect("an activity").details,
         "Earned 'talker'"
     );
+}
+
+#[tokio::test]
+async fn a_watcher_goes_past_activities_that_are_lost_however_many() {
+    let world = world();
+    world.submit("one", "good-one").await;
+    let mut batch = Batch::new();
+    let profile = world.learning.store().get(&LEARNERS, world.ann.as_str());
+    let mut profile = profile.expect("readable").expect("a profile").value;
+    // As after a salvage that saved the last of 301 activities alone.
+    let key = |number: u64| (world.ann.as_str().to_owned(), number);
+    let last = world.learning.store().get(&ACTIVITIES, &key(1));
+    let mut last = last.expect("readable").expect("an activity").value;
+    for number in 1..=profile.activities {
+        batch.delete(&ACTIVITIES, &key(number));
+    }
+    (last.number, profile.activities) = (301, 301);
+    batch.put(&ACTIVITIES, &key(301), &last);
+    batch.put(&LEARNERS, world.ann.as_str(), &profile);
+    world.learning.store().commit(batch).await.expect("written");
+    let mut all = world.learning.watch(&world.ann, Some(0)).expect("a watch");
+    assert_eq!(all.next().await.expect("an activity").number, 301);
 }
 
 /// A manual exercise that was completed and is due again.
