@@ -1,8 +1,8 @@
-//! What can go wrong.
+//! The errors of namespaces.
 
 use model::{Code, Failure, Principal};
 
-/// Nothing can be said of a namespace.
+/// Why a namespace cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value of the request is wrong.
@@ -16,15 +16,15 @@ pub enum Error {
     /// Neither an owner nor an administrator asks.
     #[error("{caller} does not own {namespace}, so it may not change who does and who sees it")]
     NotOwner {
-        /// Who asks.
+        /// The caller.
         caller: Principal,
         /// The namespace.
         namespace: String,
     },
-    /// There are as many as there may be.
+    /// The limit on namespaces with a record is reached.
     #[error("There are {max} namespaces of which something is said, and there may be no more")]
     TooMany {
-        /// The most.
+        /// The limit.
         max: usize,
     },
     /// The store cannot be read.
