@@ -1,12 +1,12 @@
-//! What refuses an analysis as a whole. What is wrong with one file is a note in
+//! Errors that refuse an analysis as a whole. A problem with one file is a note in
 //! the answer instead.
 
 use model::{Code, Failure};
 
-/// No analysis.
+/// Why there is no analysis.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The operator allowed no folder to be looked at.
+    /// The operator allowed no folder to be analyzed.
     #[error("no folder may be analysed here: the operator has allowed none")]
     NoRoots,
     /// Nothing is at the path.
@@ -32,17 +32,17 @@ pub enum Error {
     Unreadable {
         /// What the caller asked for.
         path: String,
-        /// What the system said.
+        /// The message of the system.
         reason: String,
     },
     /// More files, or more bytes, than one request may bring.
     #[error("{what} of the inline files is {found}; at most {limit} are read in one request")]
     InlineTooLarge {
-        /// What there is too much of: `number` or `size in bytes`.
+        /// The exceeded quantity: `number` or `size in bytes`.
         what: &'static str,
-        /// How much there is.
+        /// The quantity that was sent.
         found: usize,
-        /// How much may be.
+        /// The limit.
         limit: usize,
     },
 }

@@ -87,7 +87,6 @@ pub(super) fn config(text: &str) -> Result<Manifest, Broken> {
 }
 
 /// `*.sln`: one of several projects holds them together.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn solution(text: &str) -> Result<Manifest, Broken> {
     let projects = text
         .lines()
