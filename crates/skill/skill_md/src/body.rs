@@ -49,22 +49,11 @@ pub(super) fn first_paragraph(body: &str) -> String {
 }
 
 fn joined(block: &[&str]) -> String {
-    let mut text = String::new();
-    for word in block
-        .iter()
-        .take_while(|line| !is_markup(line))
-        .flat_map(|line| line.split_whitespace())
-    {
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        text.push_str(word);
-        // A character has at most four bytes, so there are enough of them now.
-        if text.len() > PARAGRAPH_CHARS * 4 {
-            break;
-        }
-    }
-    cut(&text, PARAGRAPH_CHARS).trim_end().to_owned()
+    let prose = block.iter().take_while(|line| !is_markup(line));
+    let words = prose.flat_map(|line| line.split_whitespace());
+    // As many words as characters are enough, however long the paragraph is.
+    let words: Vec<&str> = words.take(PARAGRAPH_CHARS).collect();
+    cut(&words.join(" "), PARAGRAPH_CHARS).trim_end().to_owned()
 }
 
 struct Blocks<'a> {

@@ -40,7 +40,7 @@ impl Document {
 /// Reads a text with front matter; its problems name `file`.
 #[must_use]
 pub fn document(content: &[u8], file: &str) -> (Option<Document>, Vec<Problem>) {
-    let mut findings = Findings::new();
+    let mut findings = Findings::default();
     findings.turn_to(file);
     let document = read(content, &mut findings);
     (document, findings.into_problems())

@@ -21,20 +21,13 @@ impl Fault {
 }
 
 /// The problems of one skill so far. Lines are those of its `SKILL.md`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Findings {
     file: String,
     problems: Vec<Problem>,
 }
 
 impl Findings {
-    pub(super) fn new() -> Self {
-        Self {
-            file: String::new(),
-            problems: Vec::new(),
-        }
-    }
-
     /// What follows is about this file.
     pub(super) fn turn_to(&mut self, file: &str) {
         file.clone_into(&mut self.file);

@@ -107,7 +107,8 @@ fn visible(text: &str) -> String {
 fn fenced(text: &str) -> Option<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let found = fence::find(text).ok()?;
-    let (_, front) = repair::read_repaired(found.front, found.first_line, &mut Findings::new())?;
+    let (_, front) =
+        repair::read_repaired(found.front, found.first_line, &mut Findings::default())?;
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let above = text.split_inclusive('\n').take(found.first_line - 2);
     // A comment goes below; the fence of a block of code that held the front matter is gone.

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use super::fence::Fenced;
 use super::findings::{Findings, shown};
+use super::text::line_of;
 use super::tree::{Key, Node, NodeShape};
 use model::{FilePath, Invisible, Problem, invisible};
 
@@ -107,8 +108,7 @@ fn in_lines(text: &str) -> Vec<(usize, String, bool)> {
         sorts.entry(kind).or_insert((at, c, 0)).2 += 1;
     }
     let described = |(kind, (at, c, count)): (Invisible, (usize, char, usize))| {
-        let before = text.get(..at).unwrap_or_default();
-        let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+        let line = line_of(text.as_bytes(), at);
         let more = match count {
             1 => String::new(),
             count => format!(", and {} more below", count - 1),

@@ -152,7 +152,7 @@ pub struct ReadOptions<'a> {
 /// files can be understood at all.
 #[must_use]
 pub fn read(files: &BTreeMap<FilePath, Bytes>, options: &ReadOptions<'_>) -> Reading {
-    let mut findings = Findings::new();
+    let mut findings = Findings::default();
     let read = read_skill_md(files, options, &mut findings);
     let mut problems = findings.into_problems();
     if options.strict {

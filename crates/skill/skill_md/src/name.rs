@@ -42,7 +42,7 @@ pub(super) fn read(
 
 /// What is wrong with a name that no file has yet.
 pub(super) fn problems(name: &str) -> Vec<Problem> {
-    let mut findings = Findings::new();
+    let mut findings = Findings::default();
     check(name, 0, None, &mut findings);
     check_slug(name, slugify(name).as_deref(), 0, &mut findings);
     let mut problems = findings.into_problems();

@@ -107,9 +107,7 @@ impl Lines {
         self.text_unless_empty("    ", "method", &tool.method);
         if !tool.args.is_empty() {
             self.line("    args:");
-            tool.args
-                .iter()
-                .for_each(|argument| self.argument(argument));
+            tool.args.iter().for_each(|it| self.argument(it));
         }
     }
 

@@ -11,25 +11,13 @@ use super::layout::{OpenValues, key_of};
 use super::outline::Unread;
 use super::quote::{escape, quote};
 use super::salvage;
+use super::text::line_of;
 use super::tree::Tree;
 use super::walk;
 
-/// What was done to a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Repair {
-    pub(super) rule: &'static str,
-    pub(super) line: usize,
-    pub(super) message: String,
-}
-
-impl Repair {
-    pub(super) fn new(line: usize, message: impl Into<String>) -> Self {
-        Self {
-            rule: "front-matter-repaired",
-            line,
-            message: message.into(),
-        }
-    }
+/// Reports a line that was repaired.
+pub(super) fn repaired(line: usize, message: impl Into<String>) -> Fault {
+    Fault::new("front-matter-repaired", line, message)
 }
 
 /// Reads front matter, repaired where it cannot be read as it is. Reports the
@@ -68,7 +56,7 @@ pub(super) fn read_repaired(
             // Of prose alone nothing is left.
             Ok(tree) if tree.entries.is_empty() && refusal.is_some() => break,
             Ok(tree) => {
-                for Repair {
+                for Fault {
                     rule,
                     line,
                     message,
@@ -126,8 +114,7 @@ fn not_yaml(front: &str, first_line: usize, line: usize, reason: &str) -> Fault 
 fn control_character(front: &str, first_line: usize) -> Option<Fault> {
     let is_bad = |c: char| c.is_control() && !matches!(c, '\t' | '\r' | '\n');
     let at = front.find(is_bad)?;
-    let before = front.get(..at).unwrap_or_default();
-    let line = first_line + before.matches('\n').count();
+    let line = first_line + line_of(front.as_bytes(), at) - 1;
     let character = front.get(at..)?.chars().next()?;
     Some(Fault::new(
         "front-matter-unreadable",
@@ -142,12 +129,12 @@ fn control_character(front: &str, first_line: usize) -> Option<Fault> {
 const LINE_SEPARATORS: [char; 2] = ['\u{2028}', '\u{2029}'];
 
 /// Puts a space for U+2028 and U+2029, which word processors leave in a text.
-fn join_lines(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
+fn join_lines(front: &str, first_line: usize, repairs: &mut Vec<Fault>) -> String {
     for (index, line) in front.split_inclusive('\n').enumerate() {
         if line.contains(LINE_SEPARATORS) {
             let message = "A line or paragraph separator (U+2028, U+2029) was read as a space; \
                            YAML readers do not agree on what it is";
-            repairs.push(Repair::new(first_line + index, message));
+            repairs.push(repaired(first_line + index, message));
         }
     }
     front.replace(LINE_SEPARATORS, " ")
@@ -155,7 +142,7 @@ fn join_lines(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> Stri
 
 /// Indents the lines of values in quotes or brackets that go on at the edge, where YAML
 /// 1.2 takes no part of a value, and many readers do.
-fn indent_values(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
+fn indent_values(front: &str, first_line: usize, repairs: &mut Vec<Fault>) -> String {
     let lines: Vec<&str> = front.split_inclusive('\n').collect();
     let mut open = OpenValues::new();
     let mut out = String::with_capacity(front.len());
@@ -176,7 +163,7 @@ fn indent_values(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> S
                 "The value of `{key}` goes on at the edge of the next line; it was read as if \
                  that were indented. Indent it"
             );
-            repairs.push(Repair::new(first_line + at, message));
+            repairs.push(repaired(first_line + at, message));
         }
         at += end + 1;
     }
@@ -185,14 +172,14 @@ fn indent_values(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> S
 
 /// Turns JSON's `\ud83e\udde0` inside double quotes into the one character that
 /// it stands for; YAML has no surrogates.
-fn decode_surrogates(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
+fn decode_surrogates(front: &str, first_line: usize, repairs: &mut Vec<Fault>) -> String {
     let mut out = String::with_capacity(front.len());
     for (index, line) in front.split_inclusive('\n').enumerate() {
         let decoded = decode_line(line);
         if decoded != line {
             let message = "A character written as a pair of `\\u` surrogates, as JSON does, was \
                            decoded; write the character itself";
-            repairs.push(Repair::new(first_line + index, message));
+            repairs.push(repaired(first_line + index, message));
         }
         out.push_str(&decoded);
     }
@@ -238,7 +225,7 @@ fn surrogate_pair(text: &str) -> Option<u32> {
 
 /// Puts one-line values of the top level in quotes, where the line cannot be
 /// read alone.
-fn quote_values(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
+fn quote_values(front: &str, first_line: usize, repairs: &mut Vec<Fault>) -> String {
     let lines: Vec<&str> = front.split_inclusive('\n').collect();
     let mut out = String::with_capacity(front.len());
     for (index, line) in lines.iter().enumerate() {
@@ -263,7 +250,7 @@ fn quote_values(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> St
             "The value of `{key}` {}; it was read as if it were in quotes. Put it in quotes",
             cause(value)
         );
-        repairs.push(Repair::new(first_line + index, message));
+        repairs.push(repaired(first_line + index, message));
     }
     out
 }

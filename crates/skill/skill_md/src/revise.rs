@@ -49,31 +49,15 @@ pub fn revise(text: &str, current: &Skill, draft: &Draft) -> Option<String> {
 pub(super) type Write<'a> = Box<dyn Fn(&mut Lines, &str, &str) + 'a>;
 
 /// The keys that change, in their standard spelling.
-fn changes<'a>(current: &Skill, draft: &'a Draft) -> Vec<(&'static str, Write<'a>)> {
+fn changes<'a>(current: &'a Skill, draft: &'a Draft) -> Vec<(&'static str, Write<'a>)> {
     let mut changes: Vec<(&'static str, Write<'a>)> = Vec::new();
-    let known = |text: &Option<String>| text.clone().unwrap_or_default();
+    let stated = |text: &'a Option<String>| text.as_deref().unwrap_or_default();
     for (key, was, is) in [
-        ("name", current.name.clone(), draft.name.as_str()),
-        (
-            "description",
-            current.description.clone(),
-            draft.description.as_str(),
-        ),
-        (
-            "category",
-            current.category.clone(),
-            draft.category.as_str(),
-        ),
-        (
-            "version",
-            known(&current.version),
-            draft.version.as_deref().unwrap_or_default(),
-        ),
-        (
-            "author",
-            known(&current.author),
-            draft.author.as_deref().unwrap_or_default(),
-        ),
+        ("name", current.name.as_str(), draft.name.as_str()),
+        ("description", &current.description, &draft.description),
+        ("category", &current.category, &draft.category),
+        ("version", stated(&current.version), stated(&draft.version)),
+        ("author", stated(&current.author), stated(&draft.author)),
     ] {
         if !is.trim().is_empty() && is.trim() != was.trim() {
             let write = move |out: &mut Lines, indent: &str, key: &str| out.text(indent, key, is);
@@ -93,7 +77,7 @@ fn changes<'a>(current: &Skill, draft: &'a Draft) -> Vec<(&'static str, Write<'a
 }
 
 fn read(front: &str) -> Option<Tree> {
-    repair::read(front, 1, &mut Findings::new())
+    repair::read(front, 1, &mut Findings::default())
 }
 
 /// The front matter with another value of a key. Where its lines cannot be told apart, as

@@ -7,12 +7,12 @@
 
 use std::collections::HashMap;
 
-use super::findings::shown;
+use super::findings::{Fault, shown};
 use super::keys::spelling;
 use super::layout::{OpenValues, is_description, key_of};
 use super::outline::Unread;
 use super::quote::quote;
-use super::repair::{Repair, meant};
+use super::repair::{meant, repaired};
 use super::walk::{self, NOT_A_MAP};
 
 const DROPPED: &str = "front-matter-dropped";
@@ -26,7 +26,7 @@ const RESTRICTING: [&str; 4] = [
 ];
 
 /// Keeps what can be read alone.
-pub(super) fn read_alone(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
+pub(super) fn read_alone(front: &str, first_line: usize, repairs: &mut Vec<Fault>) -> String {
     let lines: Vec<&str> = front.split_inclusive('\n').collect();
     let mut out = String::with_capacity(front.len());
     let mut seen: HashMap<&str, usize> = HashMap::new();
@@ -79,7 +79,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    fn keep(&self, out: &mut String, repairs: &mut Vec<Repair>) {
+    fn keep(&self, out: &mut String, repairs: &mut Vec<Fault>) {
         let Err(reason) = self.readable(self.lines.len()) else {
             return self.push(self.lines.len(), out);
         };
@@ -132,7 +132,7 @@ impl Part<'_> {
     }
 
     /// A text in quotes on the first line, and blank lines for the others.
-    fn push_quoted(&self, key: &str, text: &str, out: &mut String, repairs: &mut Vec<Repair>) {
+    fn push_quoted(&self, key: &str, text: &str, out: &mut String, repairs: &mut Vec<Fault>) {
         out.push_str(key);
         out.push_str(": ");
         out.push_str(&quote(text));
@@ -142,7 +142,7 @@ impl Part<'_> {
              them in quotes",
             shown(key)
         );
-        repairs.push(Repair::new(self.line, message));
+        repairs.push(repaired(self.line, message));
     }
 
     fn push_blank(&self, from: usize, out: &mut String) {
@@ -153,7 +153,7 @@ impl Part<'_> {
     }
 
     /// Leaves out the lines from one on.
-    fn drop_after(&self, from: usize, out: &mut String, repairs: &mut Vec<Repair>) {
+    fn drop_after(&self, from: usize, out: &mut String, repairs: &mut Vec<Fault>) {
         self.push_blank(from, out);
         let first = self
             .lines
@@ -169,12 +169,8 @@ impl Part<'_> {
         repairs.push(self.dropped(line - self.line, message));
     }
 
-    fn dropped(&self, at: usize, message: String) -> Repair {
-        Repair {
-            rule: DROPPED,
-            line: self.line + at,
-            message,
-        }
+    fn dropped(&self, at: usize, message: String) -> Fault {
+        Fault::new(DROPPED, self.line + at, message)
     }
 }
 

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use super::findings::Findings;
 use super::hidden;
+use super::text::line_of;
 use model::{Credential, FilePath, Problem, credentials, is_placeholder};
 
 /// Findings in one file: more of them say nothing new.
@@ -62,8 +63,7 @@ pub(super) fn check(files: &BTreeMap<FilePath, Bytes>, findings: &mut Findings) 
         };
         let real = |found: &Credential| is_real(text, *found);
         for found in credentials(text).filter(real).take(MAX_IN_FILE) {
-            let before = text.get(..found.at).unwrap_or_default();
-            let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+            let line = line_of(text.as_bytes(), found.at);
             let message = format!(
                 "There is {} here; take it out, and change it if it was published",
                 found.what

@@ -30,7 +30,7 @@ pub(super) enum NodeShape {
 }
 
 /// Front matter that could be read.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Tree {
     pub(super) entries: Vec<(Key, Node)>,
     /// Numbers that JSON cannot hold; the tree has them as text.

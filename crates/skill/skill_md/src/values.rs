@@ -77,23 +77,16 @@ pub(super) fn text_or_json(
     Some(entry.node.json().to_string())
 }
 
+const NO_LIST: &str = "is a map, not a list; it was left out";
+
 /// Words: a list, or one text with commas between them.
 pub(super) fn words(
     key: &str,
     entry: Option<KeyEntry<'_>>,
     findings: &mut Findings,
 ) -> Vec<String> {
-    let Some(entry) = entry else {
-        return Vec::new();
-    };
-    match &entry.node.shape {
-        NodeShape::List(list) => texts(key, entry, list, findings),
-        NodeShape::Map(_) => {
-            entry.wrong(key, findings, "is a map, not a list; it was left out");
-            Vec::new()
-        }
-        _ => trimmed(entry.node.text().unwrap_or_default().split(',')),
-    }
+    let split = |_: KeyEntry<'_>, text: &str, _: &mut Findings| trimmed(text.split(','));
+    list_or(key, entry, NO_LIST, findings, split)
 }
 
 /// Steps or conditions: a list; one text is a list of one.
@@ -102,24 +95,11 @@ pub(super) fn sentences(
     entry: Option<KeyEntry<'_>>,
     findings: &mut Findings,
 ) -> Vec<String> {
-    let Some(entry) = entry else {
-        return Vec::new();
-    };
-    match &entry.node.shape {
-        NodeShape::List(list) => texts(key, entry, list, findings),
-        NodeShape::Map(_) => {
-            entry.wrong(key, findings, "is a map, not a list; it was left out");
-            Vec::new()
-        }
-        _ => {
-            entry.wrong(
-                key,
-                findings,
-                "is one text, not a list; it was taken as a list of one",
-            );
-            trimmed([entry.node.text().unwrap_or_default()])
-        }
-    }
+    list_or(key, entry, NO_LIST, findings, |entry, text, findings| {
+        let message = "is one text, not a list; it was taken as a list of one";
+        entry.wrong(key, findings, message);
+        trimmed([text])
+    })
 }
 
 /// Names of tools: a list, or one text with spaces or commas between them.
@@ -130,33 +110,38 @@ pub(super) fn tools(
     is_standard: bool,
     findings: &mut Findings,
 ) -> Vec<String> {
+    let no_names = "is a map, not names of tools; it was left out";
+    list_or(key, entry, no_names, findings, |entry, text, findings| {
+        let (tools, is_closed) = split_tools(text);
+        if !is_closed {
+            entry.wrong(key, findings, "has a parenthesis without its partner");
+        }
+        if !is_standard {
+            let message = "is one text, not a list; it was split at spaces and commas";
+            entry.wrong(key, findings, message);
+        }
+        tools
+    })
+}
+
+/// The texts of a list. A map is reported and left out; `split` makes a list of one text.
+fn list_or(
+    key: &str,
+    entry: Option<KeyEntry<'_>>,
+    map_message: &str,
+    findings: &mut Findings,
+    split: impl FnOnce(KeyEntry<'_>, &str, &mut Findings) -> Vec<String>,
+) -> Vec<String> {
     let Some(entry) = entry else {
         return Vec::new();
     };
     match &entry.node.shape {
         NodeShape::List(list) => texts(key, entry, list, findings),
         NodeShape::Map(_) => {
-            entry.wrong(
-                key,
-                findings,
-                "is a map, not names of tools; it was left out",
-            );
+            entry.wrong(key, findings, map_message);
             Vec::new()
         }
-        _ => {
-            let (tools, is_closed) = split_tools(entry.node.text().unwrap_or_default());
-            if !is_closed {
-                entry.wrong(key, findings, "has a parenthesis without its partner");
-            }
-            if !is_standard {
-                entry.wrong(
-                    key,
-                    findings,
-                    "is one text, not a list; it was split at spaces and commas",
-                );
-            }
-            tools
-        }
+        _ => split(entry, entry.node.text().unwrap_or_default(), findings),
     }
 }
 

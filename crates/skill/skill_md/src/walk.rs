@@ -17,14 +17,14 @@ use serde_json::Number;
 
 use super::findings::Fault;
 use super::outline::{self, Outline, Root, Scalar, Unread};
+use super::text::line_of;
 use super::tree::{Key, Node, NodeShape, Tree};
 
 /// Reads front matter whose first line is `first_line` of its file.
 pub(super) fn read(text: &str, first_line: usize) -> Result<Tree, Unread> {
     if let Some(at) = text.find(FOREIGN_LINE_ENDS) {
-        let before = text.get(..at).unwrap_or_default();
         return Err(Unread::Unreadable {
-            line: first_line + before.matches('\n').count(),
+            line: first_line + line_of(text.as_bytes(), at) - 1,
             reason: "a character ends the line here to some readers and not to others".to_owned(),
         });
     }
@@ -42,11 +42,7 @@ fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unrea
     } = outline;
     let is_blank = |s: &Scalar| s.plain && matches!(s.text.as_str(), "" | "~" | "null");
     if root == Root::Nothing || (root == Root::Scalar && scalars.iter().all(is_blank)) {
-        return Ok(Tree {
-            entries: Vec::new(),
-            numbers: Vec::new(),
-            unusual_keys: Vec::new(),
-        });
+        return Ok(Tree::default());
     }
     let mut walk = YamlWalk {
         scalars: scalars.iter(),

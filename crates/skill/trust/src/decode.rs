@@ -22,6 +22,14 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
+/// Addresses whose data no agent reads.
+const PICTURES: [&str; 4] = [
+    "data:image/",
+    "data:font/",
+    "data:audio/",
+    "data:application/font",
+];
+
 /// A text that was encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decoded {
@@ -106,7 +114,8 @@ fn in_line(text: &str, place: LineScope, found: &mut dyn FnMut(String)) {
         entities(text, found);
     }
     let lower = text.to_ascii_lowercase();
-    if [
+    let has_any = |needles: &[&str]| needles.iter().any(|needle| lower.contains(needle));
+    if has_any(&[
         "chr(",
         "char]",
         "fromcharcode",
@@ -114,23 +123,13 @@ fn in_line(text: &str, place: LineScope, found: &mut dyn FnMut(String)) {
         "bytearray(",
         "buffer.from([",
         "0x",
-    ]
-    .iter()
-    .any(|needle| lower.contains(needle))
-    {
+    ]) {
         numbers(text, found);
     }
-    if ["rot13", "rot_13", "n-za-m"]
-        .iter()
-        .any(|needle| lower.contains(needle))
-    {
+    if has_any(&["rot13", "rot_13", "n-za-m"]) {
         found(text.chars().map(rot13).collect());
     }
-    if ["[::-1]", ".reverse()", "| rev", "|rev", "strrev("]
-        .iter()
-        .any(|needle| lower.contains(needle))
-        && text.len() < 8 * 1024
-    {
+    if has_any(&["[::-1]", ".reverse()", "| rev", "|rev", "strrev("]) && text.len() < 8 * 1024 {
         let reversed: String = text.chars().rev().collect();
         base64_runs(&reversed, found);
         found(reversed);
@@ -189,14 +188,7 @@ fn base64_runs(text: &str, found: &mut dyn FnMut(String)) {
         if length >= MIN_ENCODED_CHARS {
             let run = text.get(at..at + length).unwrap_or_default();
             let before = text.get(at.saturating_sub(48)..at).unwrap_or_default();
-            let is_picture = [
-                "data:image/",
-                "data:font/",
-                "data:audio/",
-                "data:application/font",
-            ]
-            .iter()
-            .any(|start| before.contains(start));
+            let is_picture = PICTURES.iter().any(|start| before.contains(start));
             if !is_picture {
                 found_base64(run, found);
                 found_hex(run, found);
@@ -242,8 +234,8 @@ fn found_hex(run: &str, found: &mut dyn FnMut(String)) {
         && run.len().is_multiple_of(2)
         && run.bytes().all(|byte| byte.is_ascii_hexdigit())
     {
-        let pair = |pair: &[u8]| Some(digit(*pair.first()?)? * 16 + digit(*pair.get(1)?)?);
-        let bytes: Option<Vec<u8>> = run.as_bytes().chunks(2).map(pair).collect();
+        let (pairs, _) = run.as_bytes().as_chunks::<2>();
+        let bytes: Option<Vec<u8>> = pairs.iter().map(|[a, b]| byte(*a, *b)).collect();
         found_bytes(&bytes.unwrap_or_default(), found);
     }
 }
@@ -254,13 +246,18 @@ fn digit(byte: u8) -> Option<u8> {
         .and_then(|digit| u8::try_from(digit).ok())
 }
 
+/// The byte that two digits of hex stand for.
+fn byte(high: u8, low: u8) -> Option<u8> {
+    Some(digit(high)? * 16 + digit(low)?)
+}
+
 /// Bytes that are a text, or packed.
 fn found_bytes(bytes: &[u8], found: &mut dyn FnMut(String)) {
     let mut unpacked = Vec::new();
     let bytes = match bytes {
         [0x1F, 0x8B, ..] => {
+            // An error: it broke off, and what came before that is scanned.
             let mut packed = flate2::read::GzDecoder::new(bytes).take(MAX_DECODED_BYTES);
-            // What came before it broke off is looked at.
             drop(packed.read_to_end(&mut unpacked));
             unpacked.as_slice()
         }
@@ -312,8 +309,8 @@ fn escapes(text: &str, found: &mut dyn FnMut(String)) {
         }
         let behind = rest.get(at + 1..).unwrap_or_default();
         let (length, value) = match behind.as_bytes() {
-            [b'x', a, b, ..] => (3, digit(*a).zip(digit(*b)).map(|(a, b)| a * 16 + b)),
-            [b'u', b'0', b'0', a, b, ..] => (5, digit(*a).zip(digit(*b)).map(|(a, b)| a * 16 + b)),
+            [b'x', a, b, ..] => (3, byte(*a, *b)),
+            [b'u', b'0', b'0', a, b, ..] => (5, byte(*a, *b)),
             [a @ b'0'..=b'1', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
                 (3, Some((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0')))
             }
@@ -351,12 +348,12 @@ fn percent(text: &str, found: &mut dyn FnMut(String)) {
     let mut out = Vec::with_capacity(bytes.len());
     let mut escapes = 0_usize;
     let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
+    while let Some(first) = bytes.get(at) {
         let value = match bytes.get(at + 1..at + 3) {
-            Some([a, b]) if *byte == b'%' => digit(*a).zip(digit(*b)).map(|(a, b)| a * 16 + b),
+            Some([a, b]) if *first == b'%' => byte(*a, *b),
             _ => None,
         };
-        out.push(value.unwrap_or(*byte));
+        out.push(value.unwrap_or(*first));
         escapes += usize::from(value.is_some());
         at += if value.is_some() { 3 } else { 1 };
     }
@@ -417,9 +414,7 @@ fn numbers(text: &str, found: &mut dyn FnMut(String)) {
         };
         let digits = rest.iter().skip(skip);
         let length = digits
-            .take_while(|byte| {
-                char::from(**byte).is_digit(radix) && (radix == 16 || byte.is_ascii_digit())
-            })
+            .take_while(|byte| char::from(**byte).is_digit(radix))
             .count();
         if length == 0 {
             at += 1;

@@ -17,87 +17,13 @@ pub(crate) enum Content {
     Disguised(&'static str),
 }
 
-fn ending(path: &str) -> String {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    ending.to_ascii_lowercase()
+/// The name of a file, without its folder.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 const MARKDOWN: &[&str] = &["md", "mdx", "markdown", "mdc", "txt", "rst", "adoc", "org"];
-const CODE: &[&str] = &[
-    "sh",
-    "bash",
-    "zsh",
-    "fish",
-    "ksh",
-    "py",
-    "pyw",
-    "pyi",
-    "js",
-    "mjs",
-    "cjs",
-    "jsx",
-    "ts",
-    "mts",
-    "cts",
-    "tsx",
-    "rb",
-    "pl",
-    "pm",
-    "php",
-    "ps1",
-    "psm1",
-    "psd1",
-    "bat",
-    "cmd",
-    "vbs",
-    "vba",
-    "wsf",
-    "hta",
-    "lua",
-    "go",
-    "rs",
-    "java",
-    "kt",
-    "kts",
-    "groovy",
-    "gradle",
-    "scala",
-    "swift",
-    "m",
-    "c",
-    "h",
-    "cc",
-    "cpp",
-    "hpp",
-    "cs",
-    "fs",
-    "vb",
-    "r",
-    "jl",
-    "ex",
-    "exs",
-    "erl",
-    "clj",
-    "hs",
-    "nim",
-    "zig",
-    "d",
-    "dart",
-    "sql",
-    "awk",
-    "applescript",
-    "scpt",
-    "command",
-    "mk",
-    "make",
-    "dockerfile",
-    "tcl",
-    "expect",
-    "service",
-    "plist",
-    "ipynb",
-];
+const CODE: &str = include_str!("code_endings.txt");
 const MEDIA: &[&str] = &[
     "png", "jpg", "jpeg", "gif", "webp", "ico", "bmp", "tiff", "avif", "heic", "mp3", "mp4", "wav",
     "ogg", "webm", "mov", "m4a", "flac", "ttf", "otf", "woff", "woff2", "eot", "pdf", "docx",
@@ -107,8 +33,9 @@ const MEDIA: &[&str] = &[
 
 /// What a file is: by its bytes first, since its name says what its author likes.
 pub(crate) fn content(path: &str, bytes: &[u8], is_text: bool) -> Content {
-    let ending = ending(path);
-    let is_media = MEDIA.contains(&ending.as_str());
+    let name = file_name(path).to_ascii_lowercase();
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_media = MEDIA.contains(&ending);
     if let Some(what) = program(bytes) {
         return if is_media {
             Content::Disguised(what)
@@ -134,10 +61,9 @@ pub(crate) fn content(path: &str, bytes: &[u8], is_text: bool) -> Content {
             Content::Text(Kind::Code)
         };
     }
-    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
-    Content::Text(match ending.as_str() {
-        _ if CODE.contains(&ending.as_str()) => Kind::Code,
-        _ if MARKDOWN.contains(&ending.as_str()) => Kind::Markdown,
+    Content::Text(match ending {
+        _ if model::listed(CODE).any(|code| code == ending) => Kind::Code,
+        _ if MARKDOWN.contains(&ending) => Kind::Markdown,
         _ if [
             "makefile",
             "dockerfile",
@@ -171,9 +97,7 @@ fn program(bytes: &[u8]) -> Option<&'static str> {
         [0xCA, 0xFE, 0xBA, 0xBE, ..] => Some("a program for macOS or Java"),
         [0, b'a', b's', b'm', ..] => Some("a WebAssembly module"),
         [b'd', b'e', b'x', b'\n', ..] => Some("a program for Android"),
-        [_, b'\r' | 13, b'\r' | b'\n', b'\n', ..] if bytes.get(2) == Some(&b'\r') => {
-            Some("compiled Python")
-        }
+        [_, b'\r', b'\r', b'\n', ..] => Some("compiled Python"),
         [_, _, b'\r', b'\n', ..] if bytes.iter().take(16).any(|byte| *byte == 0) => {
             Some("compiled Python")
         }

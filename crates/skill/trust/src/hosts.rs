@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use rustc_hash::FxHashMap;
 
-use super::text::look_alike;
+use super::text::{look_alike, section};
 
 /// Characters of a host; longer ones are none.
 const MAX_HOST_CHARS: usize = 253;
@@ -84,10 +84,7 @@ impl Hosts {
         let mut known = Vec::new();
         let mut kind = None;
         for word in model::listed(text) {
-            if let Some(name) = word
-                .strip_prefix('[')
-                .and_then(|word| word.strip_suffix(']'))
-            {
+            if let Some(name) = section(word) {
                 kind = match name {
                     "known" => Some(HostKind::Known),
                     "paste" => Some(HostKind::Paste),

@@ -312,19 +312,11 @@ fn is_in_quotes(around: &str, text: &str, hit: Hit) -> bool {
 }
 
 fn raised(severity: Severity) -> Severity {
-    match severity {
-        Severity::Info => Severity::Low,
-        Severity::Low => Severity::Medium,
-        Severity::Medium => Severity::High,
-        Severity::High | Severity::Critical => Severity::Critical,
-    }
+    let mut worse = Severity::ALL.iter().filter(|other| **other > severity);
+    worse.next().copied().unwrap_or(severity)
 }
 
 fn lowered(severity: Severity) -> Severity {
-    match severity {
-        Severity::Critical => Severity::High,
-        Severity::High => Severity::Medium,
-        Severity::Medium => Severity::Low,
-        Severity::Low | Severity::Info => Severity::Info,
-    }
+    let mut milder = Severity::ALL.iter().filter(|other| **other < severity);
+    milder.next_back().copied().unwrap_or(severity)
 }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::files::file_name;
+
 /// Scripts of `package.json` that run unasked.
 const UNASKED: &[&str] = &[
     "preinstall",
@@ -13,7 +15,7 @@ const UNASKED: &[&str] = &[
 
 /// Commands of a `package.json` that run unasked, each with its line.
 pub(crate) fn install_scripts(path: &str, text: &str) -> Vec<(u32, String)> {
-    if path.rsplit('/').next() != Some("package.json") {
+    if file_name(path) != "package.json" {
         return Vec::new();
     }
     let Ok(Value::Object(manifest)) = serde_json::from_str(text) else {
@@ -23,15 +25,17 @@ pub(crate) fn install_scripts(path: &str, text: &str) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for (name, command) in scripts.into_iter().flatten() {
         if let (true, Some(command)) = (UNASKED.contains(&name.as_str()), command.as_str()) {
-            let key = format!("\"{name}\"");
-            let line = text
-                .lines()
-                .position(|line| line.contains(&key))
-                .unwrap_or(0);
-            found.push((u32::try_from(line + 1).unwrap_or(0), command.to_owned()));
+            found.push((line_of(text, name), command.to_owned()));
         }
     }
     found
+}
+
+/// The first line with a name in quotes, from 1: the reader of JSON keeps no lines.
+fn line_of(text: &str, name: &str) -> u32 {
+    let quoted = format!("\"{name}\"");
+    let line = text.lines().position(|line| line.contains(&quoted));
+    u32::try_from(line.unwrap_or(0) + 1).unwrap_or(0)
 }
 
 /// A registry of packages.
@@ -43,7 +47,7 @@ pub(crate) enum Registry {
 
 /// Dependencies of manifests, by their names.
 pub(crate) fn dependencies(path: &str, text: &str) -> Vec<(Registry, u32, String)> {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = file_name(path);
     let numbered = text.lines().zip(1_u32..);
     if name
         .strip_prefix("requirements")
@@ -61,22 +65,9 @@ pub(crate) fn dependencies(path: &str, text: &str) -> Vec<(Registry, u32, String
     };
     let mut found = Vec::new();
     for key in ["dependencies", "devDependencies", "optionalDependencies"] {
-        for name in manifest
-            .get(key)
-            .and_then(Value::as_object)
-            .into_iter()
-            .flat_map(|map| map.keys())
-        {
-            let quoted = format!("\"{name}\"");
-            let line = text
-                .lines()
-                .position(|line| line.contains(&quoted))
-                .unwrap_or(0);
-            found.push((
-                Registry::Node,
-                u32::try_from(line + 1).unwrap_or(0),
-                name.clone(),
-            ));
+        let listed = manifest.get(key).and_then(Value::as_object);
+        for name in listed.into_iter().flat_map(|map| map.keys()) {
+            found.push((Registry::Node, line_of(text, name), name.clone()));
         }
         if found.len() > 500 {
             break;
@@ -134,19 +125,14 @@ pub(crate) fn installed(line: &str) -> Vec<(Registry, String)> {
 
 /// The name of a requirement, without its version.
 fn package(word: &str) -> Option<String> {
-    let (scope, rest) = match word.strip_prefix('@') {
-        Some(_) => return None,
-        None => ("", word),
-    };
-    let end = rest
+    let end = word
         .find(['=', '<', '>', '~', '!', '@', '[', ' ', ';', '^'])
-        .unwrap_or(rest.len());
-    let name = rest.get(..end)?.to_ascii_lowercase();
-    let is_name = !name.is_empty()
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        .unwrap_or(word.len());
+    let name = word.get(..end)?.to_ascii_lowercase();
+    let is_name = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
         && !name.contains("..");
-    is_name.then(|| format!("{scope}{name}"))
+    is_name.then_some(name)
 }

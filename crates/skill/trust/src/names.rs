@@ -1,13 +1,13 @@
 //! Names that pretend to be others: of skills, and of the packages that a skill installs.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::hash::BuildHasher;
 use std::sync::LazyLock;
 
 use typomania::checks::{Check, Omitted, Repeated, Squat, SwappedCharacters, SwappedWords, Typos};
 use typomania::{AuthorSet, Corpus, Package};
 
-use super::text::look_alike;
+use super::text::{look_alike, section};
 
 /// Names of others, that somebody might imitate. Leave out those of the same author.
 pub trait KnownNames: Sync {
@@ -18,18 +18,6 @@ pub trait KnownNames: Sync {
 impl KnownNames for &[&str] {
     fn is_known(&self, name: &str) -> bool {
         self.contains(&name)
-    }
-}
-
-impl KnownNames for BTreeSet<String> {
-    fn is_known(&self, name: &str) -> bool {
-        self.contains(name)
-    }
-}
-
-impl<S: BuildHasher + Sync> KnownNames for HashSet<String, S> {
-    fn is_known(&self, name: &str) -> bool {
-        self.contains(name)
     }
 }
 
@@ -139,10 +127,7 @@ impl Names {
         let mut lists: [HashSet<&'static str>; 4] = Default::default();
         let mut list = None;
         for word in model::listed(text) {
-            if let Some(name) = word
-                .strip_prefix('[')
-                .and_then(|word| word.strip_suffix(']'))
-            {
+            if let Some(name) = section(word) {
                 list = ["python", "node", "product", "neighbour"]
                     .iter()
                     .position(|known| *known == name);

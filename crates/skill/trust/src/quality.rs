@@ -266,6 +266,6 @@ fn security(report: Option<&Report>) -> (f64, String) {
 }
 
 fn has_file(facts: &Facts<'_>, start: &str) -> bool {
-    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let name = |path: &str| super::files::file_name(path).to_lowercase();
     facts.files.iter().any(|path| name(path).starts_with(start))
 }

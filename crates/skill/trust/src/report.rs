@@ -167,14 +167,6 @@ impl Report {
     pub fn is_current(&self) -> bool {
         self.rules == crate::RULES_VERSION
     }
-
-    /// A critical finding stands, and nobody may wave it through.
-    #[must_use]
-    pub fn is_critical(&self) -> bool {
-        self.findings
-            .iter()
-            .any(|found| found.verdict() == Verdict::Failed)
-    }
 }
 
 impl Finding {
@@ -186,20 +178,6 @@ impl Finding {
             (Severity::Critical, Confidence::Low)
             | (Severity::High, Confidence::Medium | Confidence::High) => Verdict::Warning,
             _ => Verdict::Passed,
-        }
-    }
-}
-
-impl Category {
-    /// The nearest of the five types that `SecurityWarning` of the wire knows.
-    #[must_use]
-    pub fn wire(self) -> &'static str {
-        match self {
-            Self::ExternalUrl | Self::Exfiltration => "external_url",
-            Self::ShellCommand => "shell_command",
-            Self::FileAccess | Self::Persistence | Self::Secret => "file_access",
-            Self::Obfuscation | Self::PromptInjection | Self::Opaque => "obfuscation",
-            Self::Typosquatting => "typosquatting",
         }
     }
 }

@@ -253,24 +253,20 @@ impl Scan<'_> {
                 is_plain,
             } in self.rules.hosts.find(&line.text)
             {
-                let mut hit = |signal: &str| {
-                    if let Some(signal) = signals.id(signal) {
-                        hits.push(Hit {
-                            signal,
-                            line: at,
-                            start,
-                            end,
-                        });
-                    }
-                };
-                hit("host");
-                hit(kind.signal());
-                if kind.is_risky() {
-                    hit("host-risky");
-                }
-                if is_plain {
-                    hit("host-plain");
-                }
+                let risky = kind.is_risky().then_some("host-risky");
+                let plain = is_plain.then_some("host-plain");
+                let found = ["host", kind.signal()]
+                    .into_iter()
+                    .chain(risky)
+                    .chain(plain);
+                hits.extend(found.filter_map(|signal| {
+                    Some(Hit {
+                        signal: signals.id(signal)?,
+                        line: at,
+                        start,
+                        end,
+                    })
+                }));
                 if kind != HostKind::Private && self.report.hosts.len() < MAX_HOSTS {
                     self.report.hosts.insert(name);
                 }
@@ -281,24 +277,14 @@ impl Scan<'_> {
     /// Signals of where lines stand.
     fn places(&self, all: &Lines<'_>, hits: &mut Vec<Hit>) {
         for (at, line) in all.lines.iter().enumerate() {
-            let mut hit = |signal: &str| {
-                if let Some(signal) = self.rules.signals.id(signal) {
-                    hits.push(Hit {
-                        signal,
-                        line: at,
-                        start: 0,
-                        end: 0,
-                    });
-                }
-            };
-            if LineScope::HIDDEN.has(line.place) {
-                hit("is-hidden");
-            }
-            if LineScope::DECODED.has(line.place) {
-                hit("is-decoded");
-                if line.block % 4 > 0 {
-                    hit("is-layered");
-                }
+            let is_decoded = LineScope::DECODED.has(line.place);
+            for (holds, signal) in [
+                (LineScope::HIDDEN.has(line.place), "is-hidden"),
+                (is_decoded, "is-decoded"),
+                (is_decoded && line.block % 4 > 0, "is-layered"),
+            ] {
+                let signal = self.rules.signals.id(signal).filter(|_| holds);
+                hits.extend(signal.map(|signal| Hit::of_line(signal, at)));
             }
         }
     }
@@ -348,12 +334,7 @@ impl Scan<'_> {
         }
         hits.extend(more);
         if let Some(signal) = install {
-            hits.extend((from..all.lines.len()).map(|line| Hit {
-                signal,
-                line,
-                start: 0,
-                end: 0,
-            }));
+            hits.extend((from..all.lines.len()).map(|line| Hit::of_line(signal, line)));
         }
     }
 
@@ -380,18 +361,9 @@ impl Scan<'_> {
                 Registry::Python => List::Python,
                 Registry::Node => List::Node,
             };
-            let found = if is_new {
-                self.rules.names.imitated(&name, list)
-            } else {
-                None
-            };
-            if let Some(found) = found {
-                self.report(
-                    "package-typosquat",
-                    path,
-                    line,
-                    &format!("{name} {}", found.how),
-                );
+            if is_new && let Some(found) = self.rules.names.imitated(&name, list) {
+                let evidence = format!("{name} {}", found.how);
+                self.report("package-typosquat", path, line, &evidence);
             }
         }
     }
@@ -406,30 +378,13 @@ impl Scan<'_> {
 
     /// What it does beyond the tools that it permits itself.
     fn permissions(&mut self) {
-        const READERS: [&str; 8] = [
-            "read",
-            "grep",
-            "glob",
-            "ls",
-            "search",
-            "notebookread",
-            "view",
-            "todowrite",
-        ];
-        let names: Vec<String> = self
-            .input
-            .allowed_tools
-            .iter()
-            .map(|tool| {
-                tool.split(['(', ':'])
-                    .next()
-                    .unwrap_or_default()
-                    .trim()
-                    .to_lowercase()
-            })
-            .collect();
-        let only_reads =
-            !names.is_empty() && names.iter().all(|name| READERS.contains(&name.as_str()));
+        const READERS: &str = "read grep glob ls search notebookread view todowrite";
+        let reads = |tool: &String| {
+            let name = tool.split(['(', ':']).next().unwrap_or_default().trim();
+            model::listed(READERS).any(|reader| reader == name.to_lowercase())
+        };
+        let tools = self.input.allowed_tools;
+        let only_reads = !tools.is_empty() && tools.iter().all(reads);
         let has = |capability| self.report.capabilities.has(capability);
         let beyond = if !only_reads {
             None

@@ -66,6 +66,18 @@ pub(crate) struct Hit {
     pub(crate) end: usize,
 }
 
+impl Hit {
+    /// A signal of a line as a whole.
+    pub(crate) fn of_line(signal: SignalId, line: usize) -> Self {
+        Self {
+            signal,
+            line,
+            start: 0,
+            end: 0,
+        }
+    }
+}
+
 /// Bytes that are looked at before it asks again whether anybody waits: some milliseconds.
 const CANCEL_CHECK_BYTES: usize = 64 * 1024;
 

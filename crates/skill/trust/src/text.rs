@@ -88,6 +88,11 @@ pub(crate) fn look_alike(c: char) -> char {
     }
 }
 
+/// The name of a section in a list of names: `[name]`.
+pub(crate) fn section(word: &str) -> Option<&str> {
+    word.strip_prefix('[')?.strip_suffix(']')
+}
+
 /// A place of a text for a report: on one line, cut, without hidden characters and secrets.
 pub(crate) fn evidence(text: &str) -> String {
     const CHARS: usize = 200;
