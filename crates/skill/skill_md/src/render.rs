@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::quote::quote;
 use model::{ResourceConfig, ToolArgument, ToolConfig};
 
-/// What a `SKILL.md` is written from.
+/// The fields of a new `SKILL.md`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Draft {
     /// Name.
     pub name: String,
     /// What it does and when to use it.
     pub description: String,
-    /// Group it belongs to; left out where empty.
+    /// Category; left out where empty.
     pub category: String,
     /// Version.
     pub version: Option<String>,
@@ -140,7 +140,7 @@ fn scalar(text: &str) -> String {
         && text
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b));
-    // Words that some YAML reader takes for a truth value or null.
+    // Words that YAML 1.1 or 1.2 takes for a boolean or null.
     let is_taken = matches!(
         text,
         "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "y" | "n"

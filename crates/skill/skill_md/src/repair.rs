@@ -1,4 +1,4 @@
-//! Front matter that is no YAML, read as its author meant it.
+//! Reads front matter that is no YAML as its author meant it.
 //!
 //! Most broken front matter in the wild is prose without quotes, as in
 //! `description: Use when: …` or `description: **bold**`. No value is put in
@@ -32,7 +32,7 @@ pub(super) fn read_repaired(
     first_line: usize,
     findings: &mut Findings,
 ) -> Option<(Tree, String)> {
-    // YAML takes none, but quotes would make them readable.
+    // YAML refuses control characters. Quoting a value would let them through.
     if let Some(fault) = control_character(front, first_line) {
         findings.fault(fault);
         return None;
@@ -41,8 +41,8 @@ pub(super) fn read_repaired(
     let mut text = front.to_owned();
     // The first reason is about the author's text, later ones are about ours.
     let mut refusal = None;
-    // From what changes least to what leaves most out. Each is tried on what the one before it
-    // wrote, and the first that can be read is taken.
+    // From the step that changes least to the one that leaves out most. Each works on what the one
+    // before it wrote, and the first that can be read is taken.
     let steps = [
         join_lines,
         indent_values,
@@ -53,7 +53,7 @@ pub(super) fn read_repaired(
     for step in steps {
         text = step(&text, first_line, &mut repairs);
         match walk::read(&text, first_line) {
-            // Of prose alone nothing is left.
+            // Only prose: `read_alone` left nothing.
             Ok(tree) if tree.entries.is_empty() && refusal.is_some() => break,
             Ok(tree) => {
                 for Fault {
@@ -66,8 +66,8 @@ pub(super) fn read_repaired(
                 }
                 return Some((tree, text));
             }
-            // Repairs are for mistakes. What was refused could cost more than its size, and no
-            // repair is to bring it back.
+            // Repairs are for mistakes. What the guard refuses could cost more than its size, and
+            // no repair may bring it back.
             Err(Unread::Refused(fault)) => {
                 refusal = Some(fault);
                 break;
@@ -128,7 +128,7 @@ fn control_character(front: &str, first_line: usize) -> Option<Fault> {
 
 const LINE_SEPARATORS: [char; 2] = ['\u{2028}', '\u{2029}'];
 
-/// Puts a space for U+2028 and U+2029, which word processors leave in a text.
+/// Replaces U+2028 and U+2029, which word processors leave in a text, by a space.
 fn join_lines(front: &str, first_line: usize, repairs: &mut Vec<Fault>) -> String {
     for (index, line) in front.split_inclusive('\n').enumerate() {
         if line.contains(LINE_SEPARATORS) {
@@ -198,7 +198,7 @@ fn decode_line(line: &str) -> String {
                 rest = rest.get(12..).unwrap_or_default();
                 continue;
             }
-            // What follows a backslash ends no quote.
+            // An escaped quote does not end the text.
             step += rest.chars().nth(1).map_or(0, char::len_utf8);
         } else if c == '"' {
             quoted = !quoted;
@@ -266,7 +266,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     (is_key && !value.is_empty()).then_some((key, value))
 }
 
-/// What follows an entry does not continue it.
+/// Tells whether the lines after an entry do not continue it.
 fn is_one_line(following: &[&str]) -> bool {
     following
         .iter()
@@ -283,7 +283,7 @@ fn is_bare_key(line: &str) -> bool {
         .is_some_and(|key| !key.is_empty() && !key.starts_with([' ', '\t', '-']))
 }
 
-/// The text an author meant: without the quotes around it where those pair with
+/// Returns the text that an author meant: without the quotes around it where those pair with
 /// each other, as in `'it's'`.
 pub(super) fn meant(value: &str) -> &str {
     for mark in ['"', '\''] {

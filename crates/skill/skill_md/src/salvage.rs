@@ -1,9 +1,9 @@
-//! The last means to read front matter: each key alone, so that one that is no YAML does
+//! The last resort to read front matter: each key alone, so that one that is no YAML does
 //! not take the others with it.
 //!
-//! The text is cut where a key begins at the edge. What can be read alone stays as it is;
-//! name and description are read as the text they are; what is left becomes blank lines,
-//! and is told. So the guard sees all that is read once more, as a whole.
+//! The text is cut where a key begins at the edge. Parts that can be read alone stay as they are;
+//! name and description are read as plain text; the rest becomes blank lines,
+//! and is reported. So the guard checks the result once more, as a whole.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,8 @@ pub(super) fn read_alone(front: &str, first_line: usize, repairs: &mut Vec<Fault
             lines: rest.get(..length).unwrap_or(rest),
             line: first_line + at,
         };
-        // Prose with colons has one word twice; where it matters, two keys are refused.
+        // Prose with colons may repeat a word. Essential keys stay twice, and the guard refuses
+        // them.
         let key = rest.first().and_then(|line| key_of(line));
         let key = key.map(|(key, _)| key).filter(|key| !is_essential(key));
         match key.and_then(|key| Some((key, *seen.get(key)?))) {
@@ -59,20 +60,20 @@ pub(super) fn read_alone(front: &str, first_line: usize, repairs: &mut Vec<Fault
     out
 }
 
-/// What it is, or what limits it.
+/// Tells whether a key is the identity of a skill, or limits it.
 fn is_essential(key: &str) -> bool {
     let key = spelling(key);
     is_description(&key) || key == "name" || RESTRICTING.contains(&key.as_str())
 }
 
-/// How many lines there are before the next key.
+/// Counts the lines before the next key.
 fn length_of(lines: &[&str]) -> usize {
     let end = OpenValues::new().end(lines).unwrap_or(0);
     let below = lines.iter().skip(end + 1);
     end + 1 + below.take_while(|line| key_of(line).is_none()).count()
 }
 
-/// A key with its value, and all that stands below it; the first one may have no key.
+/// A key with its value, and all lines below it; the first part may have no key.
 struct Part<'a> {
     lines: &'a [&'a str],
     line: usize,
@@ -89,7 +90,7 @@ impl Part<'_> {
         if RESTRICTING.contains(&spelling(key).as_str()) {
             return self.push(self.lines.len(), out);
         }
-        // Prose below a value that is whole.
+        // The value may be whole, with prose below it at the edge.
         let indented = 1 + self
             .lines
             .iter()
@@ -116,8 +117,8 @@ impl Part<'_> {
         }
     }
 
-    /// Whether the first of its lines can be read; what the guard refuses is refused as a
-    /// whole.
+    /// Checks whether the first of its lines can be read. What the guard refuses counts as readable
+    /// here, and is refused with the whole.
     fn readable(&self, count: usize) -> Result<(), String> {
         let text = self.lines.get(..count).unwrap_or_default().concat();
         match walk::read(&text, self.line) {
@@ -178,7 +179,7 @@ fn is_at_edge(line: &str) -> bool {
     !line.trim().is_empty() && !line.starts_with([' ', '\t'])
 }
 
-/// A value as the text that its author saw: lines are joined by spaces, paragraphs by a
+/// Returns a value as the text that its author saw: lines are joined by spaces, paragraphs by a
 /// line break; below `|` lines stay lines.
 fn folded(value: &str, below: &[&str]) -> String {
     let header = value.strip_prefix(['|', '>']).filter(|rest| {

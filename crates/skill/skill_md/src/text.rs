@@ -1,4 +1,4 @@
-//! The bytes of a `SKILL.md` as text.
+//! Decodes the bytes of a `SKILL.md` as text.
 
 use super::findings::Findings;
 
@@ -35,7 +35,7 @@ pub(super) fn decode<'a>(bytes: &'a [u8], findings: &mut Findings) -> Option<&'a
     Some(text)
 }
 
-/// The line of a byte, from 1.
+/// Returns the line of a byte, from 1.
 pub(super) fn line_of(bytes: &[u8], at: usize) -> usize {
     let before = bytes.get(..at).unwrap_or_default();
     before.split(|byte| *byte == b'\n').count()

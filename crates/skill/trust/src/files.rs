@@ -1,19 +1,19 @@
-//! What kind of file it is, and what nobody can read.
+//! Tells the kind of a file, and whether anybody can read it.
 
 use super::lines::Kind;
 
-/// Bytes of a file that are scanned; one that is larger is held.
+/// The most bytes of a file that are scanned; a larger one is held.
 pub(crate) const SIZE_CAP: usize = 8 * 1024 * 1024;
 
-/// What a file is to the scan.
+/// The kind of a file, for the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     Text(Kind),
-    /// A picture, font, sound or document: ordinary, and run by nobody.
+    /// A picture, font, sound or document: ordinary, and nothing runs it.
     Media,
     /// Runs, or hides what runs.
     Opaque(&'static str),
-    /// It says that it is a picture, and is something else.
+    /// Its name says that it is media, and it is something else.
     Disguised(&'static str),
 }
 
@@ -31,7 +31,7 @@ const MEDIA: &[&str] = &[
     "sqlite", "db", "msgpack", "dxf", "dotx", "potx", "xltx", "epub", "vsix",
 ];
 
-/// What a file is: by its bytes first, since its name says what its author likes.
+/// Tells the kind of a file: by its bytes first, since an attacker chooses its name.
 pub(crate) fn content(path: &str, bytes: &[u8], is_text: bool) -> Content {
     let name = file_name(path).to_ascii_lowercase();
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -44,9 +44,12 @@ pub(crate) fn content(path: &str, bytes: &[u8], is_text: bool) -> Content {
         };
     }
     if !is_text {
+        // The entry of a ZIP with the macros of an Office document. Names in a ZIP are not
+        // compressed.
         let has_macros = bytes.windows(14).any(|window| window == b"vbaProject.bin");
         return match archive(bytes) {
             _ if has_macros => Content::Opaque("a document with macros"),
+            // Office documents, EPUB and the like are ZIP archives.
             Some(_) if is_media => Content::Media,
             Some(what) => Content::Opaque(what),
             None if is_media || is_picture(bytes) => Content::Media,
@@ -82,11 +85,12 @@ pub(crate) fn content(path: &str, bytes: &[u8], is_text: bool) -> Content {
     })
 }
 
-/// What a program's file is.
+/// Recognizes compiled programs.
 fn program(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x7F, b'E', b'L', b'F', ..] => Some("a program for Linux"),
         [b'M', b'Z', _, _, ..]
+            // Two letters are few: a text may begin with `MZ`, and has no NUL.
             if bytes.len() > 64 && bytes.iter().take(512).any(|byte| *byte == 0) =>
         {
             Some("a program for Windows")
@@ -97,6 +101,8 @@ fn program(bytes: &[u8]) -> Option<&'static str> {
         [0xCA, 0xFE, 0xBA, 0xBE, ..] => Some("a program for macOS or Java"),
         [0, b'a', b's', b'm', ..] => Some("a WebAssembly module"),
         [b'd', b'e', b'x', b'\n', ..] => Some("a program for Android"),
+        // The magic number of CPython: two bytes for the version, then CR LF. Since 3.5 the second
+        // one is CR as well.
         [_, b'\r', b'\r', b'\n', ..] => Some("compiled Python"),
         [_, _, b'\r', b'\n', ..] if bytes.iter().take(16).any(|byte| *byte == 0) => {
             Some("compiled Python")

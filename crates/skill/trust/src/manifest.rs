@@ -1,10 +1,10 @@
-//! What packages run when they are installed, and what a skill installs.
+//! Scripts that packages run when they are installed, and packages that a skill installs.
 
 use serde_json::Value;
 
 use super::files::file_name;
 
-/// Scripts of `package.json` that run unasked.
+/// Scripts of `package.json` that `npm install` runs.
 const UNASKED: &[&str] = &[
     "preinstall",
     "install",
@@ -13,7 +13,7 @@ const UNASKED: &[&str] = &[
     "prepublish",
 ];
 
-/// Commands of a `package.json` that run unasked, each with its line.
+/// Returns the commands of a `package.json` that an installation runs, each with its line.
 pub(crate) fn install_scripts(path: &str, text: &str) -> Vec<(u32, String)> {
     if file_name(path) != "package.json" {
         return Vec::new();
@@ -45,7 +45,7 @@ pub(crate) enum Registry {
     Node,
 }
 
-/// Dependencies of manifests, by their names.
+/// Returns the dependencies of manifests.
 pub(crate) fn dependencies(path: &str, text: &str) -> Vec<(Registry, u32, String)> {
     let name = file_name(path);
     let numbered = text.lines().zip(1_u32..);
@@ -69,6 +69,7 @@ pub(crate) fn dependencies(path: &str, text: &str) -> Vec<(Registry, u32, String
         for name in listed.into_iter().flat_map(|map| map.keys()) {
             found.push((Registry::Node, line_of(text, name), name.clone()));
         }
+        // A few hundred names are compared at most. A manifest with more is no reason to read all.
         if found.len() > 500 {
             break;
         }
@@ -76,7 +77,7 @@ pub(crate) fn dependencies(path: &str, text: &str) -> Vec<(Registry, u32, String
     found
 }
 
-/// Packages that a line installs.
+/// Returns the packages that a line installs.
 pub(crate) fn installed(line: &str) -> Vec<(Registry, String)> {
     const COMMANDS: &[(&str, Registry)] = &[
         ("pip install ", Registry::Python),
@@ -116,6 +117,7 @@ pub(crate) fn installed(line: &str) -> Vec<(Registry, String)> {
             .filter(|word| !word.starts_with('-'))
             .filter_map(package)
             .collect();
+        // Behind the package come arguments for it.
         let is_one = command.starts_with("npx") || command.starts_with("uvx");
         let take = if is_one { 1 } else { named.len() };
         found.extend(named.into_iter().take(take).map(|name| (*registry, name)));
@@ -123,7 +125,8 @@ pub(crate) fn installed(line: &str) -> Vec<(Registry, String)> {
     found
 }
 
-/// The name of a requirement, without its version.
+/// Returns the name of a requirement, without its version. None for scoped packages: only the owner
+/// of a scope can publish in it.
 fn package(word: &str) -> Option<String> {
     let end = word
         .find(['=', '<', '>', '~', '!', '@', '[', ' ', ';', '^'])
