@@ -3,9 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use jsonwebtoken::jwk::{
-    AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse,
-};
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
 use serde::Deserialize;
 use serde_json::Value;
@@ -221,13 +219,12 @@ fn usable(jwk: Value) -> Option<Key> {
         // A shared secret in a public set would let every reader sign.
         _ => return None,
     };
-    let named = common.key_algorithm.map(algorithm);
-    // A key that names its algorithm is for no other (RFC 8725, 3.1).
-    let algorithms = match named {
+    let algorithms = match common.key_algorithm {
         None => family.to_vec(),
+        // A key that names its algorithm is for no other (RFC 8725, 3.1).
         Some(named) => {
-            let one = family.iter().find(|it| Some(**it) == named)?;
-            vec![*one]
+            let named = Algorithm::try_from(named).ok()?;
+            family.contains(&named).then(|| vec![named])?
         }
     };
     Some(Key {
@@ -242,20 +239,4 @@ fn without_zeros(bytes: &[u8]) -> &[u8] {
     // RFC 7518, 6.3.1.1: some libraries put a zero octet in front, which `ring` refuses.
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     bytes.get(zeros..).unwrap_or_default()
-}
-
-/// The signature algorithm that a key names; none: it is for something else.
-fn algorithm(named: KeyAlgorithm) -> Option<Algorithm> {
-    Some(match named {
-        KeyAlgorithm::RS256 => Algorithm::RS256,
-        KeyAlgorithm::RS384 => Algorithm::RS384,
-        KeyAlgorithm::RS512 => Algorithm::RS512,
-        KeyAlgorithm::PS256 => Algorithm::PS256,
-        KeyAlgorithm::PS384 => Algorithm::PS384,
-        KeyAlgorithm::PS512 => Algorithm::PS512,
-        KeyAlgorithm::ES256 => Algorithm::ES256,
-        KeyAlgorithm::ES384 => Algorithm::ES384,
-        KeyAlgorithm::EdDSA => Algorithm::EdDSA,
-        _ => return None,
-    })
 }

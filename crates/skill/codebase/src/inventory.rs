@@ -11,6 +11,7 @@ use super::manifest::{self, ManifestFormat};
 use super::options::ScanOptions;
 use super::report::Note;
 use super::text::shown;
+use model::listed;
 
 /// The most notes in one answer; the rest is counted.
 const MAX_NOTES: usize = 100;
@@ -18,39 +19,9 @@ const MAX_NOTES: usize = 100;
 pub(super) const MAX_PATH: usize = 4096;
 /// Folders of dependencies and of build output. They are not entered, not
 /// even where no `.gitignore` names them.
-const FOREIGN: &[&str] = &[
-    "node_modules",
-    "bower_components",
-    "vendor",
-    "venv",
-    "site-packages",
-    "__pycache__",
-    "target",
-    "dist",
-    "Pods",
-    "DerivedData",
-    "_build",
-];
+const FOREIGN: &str = include_str!("foreign_folders.txt");
 /// Hidden folders that describe a project. No others are entered.
-const HIDDEN: &[&str] = &[
-    ".github",
-    ".gitlab",
-    ".circleci",
-    ".buildkite",
-    ".forgejo",
-    ".gitea",
-    ".woodpecker",
-    ".devcontainer",
-    ".storybook",
-    ".changeset",
-    ".husky",
-    ".agents",
-    ".claude",
-    ".cursor",
-    ".do",
-    ".meteor",
-    ".obsidian",
-];
+const HIDDEN: &str = include_str!("hidden_folders.txt");
 
 /// A file that a caller sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -252,8 +223,8 @@ pub(super) fn folder(path: &str) -> &str {
 
 /// Tells whether a folder of this name is entered.
 pub(super) fn entered(name: &str) -> bool {
-    let hidden = name.starts_with('.');
-    (!hidden || HIDDEN.contains(&name)) && !FOREIGN.contains(&name)
+    let is_in = |list| listed(list).any(|known| known == name);
+    (!name.starts_with('.') || is_in(HIDDEN)) && !is_in(FOREIGN)
 }
 
 /// Tells whether a name can be shown and matched as it is.

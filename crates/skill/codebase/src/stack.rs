@@ -1,13 +1,15 @@
 //! Collects the evidence for each technology, and merges it into items.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::LazyLock;
 
 use super::inventory::{Inventory, depth, folder};
 use super::lock::{self, Lock};
 use super::manifest::{Dependency, Ecosystem, ManifestFacts};
 use super::report::{Source, TechStackItem};
 use super::version;
+use model::listed;
 use technologies::{Technology, TechnologyKind, file_name, table};
 
 /// A direct dependency, or the manifest of the language itself.
@@ -31,31 +33,7 @@ const FILES_PER_LANGUAGE_FILE: usize = 100;
 /// The most files that are searched for the version of a dependency.
 const MAX_ABOVE: usize = 16;
 /// Folders next to a project's own code. Technologies in them may not be the project's.
-const ASIDE: &[&str] = &[
-    "test",
-    "tests",
-    "__tests__",
-    "testdata",
-    "fixtures",
-    "__fixtures__",
-    "spec",
-    "e2e",
-    "example",
-    "examples",
-    "sample",
-    "samples",
-    "demo",
-    "demos",
-    "bench",
-    "benches",
-    "benchmarks",
-    "template",
-    "templates",
-    "docs",
-    "doc",
-    "third_party",
-    "third-party",
-];
+const ASIDE: &str = include_str!("aside_folders.txt");
 
 /// Evidence for a technology.
 #[derive(Debug, Clone)]
@@ -85,7 +63,8 @@ impl Evidence {
 
 /// Tells whether the file is in a folder next to the project's own code.
 pub(super) fn aside(path: &str) -> bool {
-    folder(path).split('/').any(|name| ASIDE.contains(&name))
+    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| listed(ASIDE).collect());
+    folder(path).split('/').any(|name| NAMES.contains(name))
 }
 
 /// All evidence: once for each technology, kind of source and file,

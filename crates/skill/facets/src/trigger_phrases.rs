@@ -1,6 +1,7 @@
 //! Phrases that trigger a skill: as its author states them, and as the sentences of a
 //! description say when to use it.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
@@ -44,24 +45,14 @@ impl Phrase {
     /// Reads a whole message, to search phrases in it.
     #[must_use]
     pub fn message(text: &str) -> Self {
-        let words = words(text);
-        let mut stems: Vec<String> = words
-            .iter()
-            .map(|word| stem(&word.text).to_owned())
-            .collect();
-        stems.sort_unstable();
-        stems.dedup();
         Self {
             text: String::new(),
-            stems,
+            stems: stems(words(text).iter()),
         }
     }
 
     fn of(text: String, words: &[&Word]) -> Option<Self> {
-        let first = words.iter().take(MAX_PHRASE_WORDS);
-        let mut stems: Vec<String> = first.map(|word| stem(&word.text).to_owned()).collect();
-        stems.sort_unstable();
-        stems.dedup();
+        let stems = stems(words.iter().copied().take(MAX_PHRASE_WORDS));
         (!stems.is_empty()).then_some(Self { text, stems })
     }
 
@@ -74,6 +65,12 @@ impl Phrase {
             .iter()
             .all(|stem| others.any(|other| other == stem))
     }
+}
+
+/// The stems of words, sorted, each once.
+fn stems<'a>(words: impl Iterator<Item = &'a Word>) -> Vec<String> {
+    let stems: BTreeSet<&str> = words.map(|word| stem(&word.text)).collect();
+    stems.into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the phrases by which a description says when to use the skill: `reviewing pull

@@ -114,7 +114,7 @@ impl Table {
             "ext" => {
                 self.extensions.insert(what, at);
             }
-            // Most patterns are whole names, found by hash. Only these are compared one by one.
+            // Whole names are found by hash. Only these are compared one by one.
             "file" if what.contains(['*', '/']) => self.file_patterns.push((what, at)),
             "file" => self.file_names.entry(what).or_default().push(at),
             "tech" => self.needs.entry(what).or_default().push(at),

@@ -37,7 +37,6 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
         manifest.workspace = members.is_some_and(|members| !members.is_empty());
         for (key, value) in text::entries(workspace, "dependencies") {
             if let Some(version) = text::toml_version(value) {
-                // Members name what they inherit by the package, whatever the workspace calls it.
                 let name = renamed(key, value).to_owned();
                 manifest.offers.insert(name, version.to_owned());
             }

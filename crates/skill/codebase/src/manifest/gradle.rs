@@ -20,10 +20,7 @@ const DEVELOPING: &[&str] = &["test", "debug", "classpath"];
 
 /// `build.gradle` and `build.gradle.kts`.
 pub(super) fn build(text: &str) -> Result<Manifest, Broken> {
-    let mut manifest = Manifest {
-        manager: Some(PackageManager::Gradle),
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::managed_by(PackageManager::Gradle);
     let mut kotlin = false;
     let mut java = None;
     for line in without_comments(text).lines() {
@@ -106,10 +103,7 @@ fn dependency(line: &str, words: &[&str], manifest: &mut Manifest) {
 
 /// `settings.gradle` and `settings.gradle.kts`: the name of the whole and its parts.
 pub(super) fn settings(text: &str) -> Result<Manifest, Broken> {
-    let mut manifest = Manifest {
-        manager: Some(PackageManager::Gradle),
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::managed_by(PackageManager::Gradle);
     let (mut including, mut parts) = (false, 0);
     for line in without_comments(text).lines().map(str::trim) {
         let words = quoted(line);
@@ -131,10 +125,7 @@ pub(super) fn settings(text: &str) -> Result<Manifest, Broken> {
 /// by reference are not resolved.
 pub(super) fn catalogue(text: &str) -> Result<Manifest, Broken> {
     let toml = text::toml(text)?;
-    let mut manifest = Manifest {
-        manager: Some(PackageManager::Gradle),
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::managed_by(PackageManager::Gradle);
     for (section, prefix) in [("libraries", ""), ("plugins", "plugin:")] {
         for (_, value) in text::entries(&toml, section) {
             let word = |key: &str| value.get(key).and_then(Value::as_str);

@@ -165,6 +165,22 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
+    /// An empty manifest that names its package manager.
+    fn managed_by(manager: PackageManager) -> Self {
+        Self {
+            manager: Some(manager),
+            ..Self::default()
+        }
+    }
+
+    /// An empty manifest of a language or platform.
+    fn of(platform: &'static str, version: Option<String>) -> Self {
+        Self {
+            platforms: vec![(platform, version)],
+            ..Self::default()
+        }
+    }
+
     /// Adds a dependency. A name that is longer than any package's is none.
     pub(super) fn needs(&mut self, name: &str, requirement: Option<&str>, development: bool) {
         if !name.is_empty() && name.len() <= MAX_WORD {

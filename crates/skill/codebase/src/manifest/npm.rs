@@ -87,10 +87,7 @@ fn purpose(package: &Map<String, Value>) -> Option<Purpose> {
 
 /// `pnpm-workspace.yaml`: its packages and its catalogue.
 pub(super) fn pnpm_workspace(text: &str) -> Result<Manifest, Broken> {
-    let mut manifest = Manifest {
-        manager: Some(PackageManager::Pnpm),
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::managed_by(PackageManager::Pnpm);
     let mut section = "";
     for line in yaml_lines(text) {
         if line.indent == 0 && !line.item {

@@ -92,10 +92,7 @@ pub(super) fn swift(text: &str) -> Result<Manifest, Broken> {
         .next()
         .and_then(|line| line.split_once("swift-tools-version:"));
     let version = version.map(|(_, version)| version.trim().to_owned());
-    let mut manifest = Manifest {
-        platforms: vec![("swift", version)],
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::of("swift", version);
     let text = super::gradle::without_comments(text);
     for line in text.lines().map(str::trim) {
         let words = quoted(line);

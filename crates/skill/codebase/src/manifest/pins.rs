@@ -7,10 +7,7 @@ use super::Manifest;
 
 fn pin(id: &'static str, version: Option<&str>) -> Manifest {
     let version = version.map(|version| version.trim().trim_start_matches('v').to_owned());
-    Manifest {
-        platforms: vec![(id, version.filter(|version| !version.is_empty()))],
-        ..Manifest::default()
-    }
+    Manifest::of(id, version.filter(|version| !version.is_empty()))
 }
 
 fn first_line(text: &str) -> Option<&str> {

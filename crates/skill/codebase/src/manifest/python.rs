@@ -56,10 +56,7 @@ impl Manifest {
 
 /// `requirements.txt`, or with `development` `requirements-dev.txt`.
 pub(super) fn requirements(text: &str, development: bool) -> Result<Manifest, Broken> {
-    let mut manifest = Manifest {
-        platforms: vec![("python", None)],
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::of("python", None);
     // A backslash continues a line, as in the output of `pip-compile --generate-hashes`.
     let text = text.trim_start_matches('\u{feff}').replace("\\\n", " ");
     for line in text.lines() {
@@ -104,10 +101,7 @@ pub(super) fn pipfile(text: &str) -> Result<Manifest, Broken> {
 
 /// `setup.cfg`. One that only holds settings of tools says nothing.
 pub(super) fn setup_cfg(text: &str) -> Result<Manifest, Broken> {
-    let mut manifest = Manifest {
-        platforms: vec![("python", None)],
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::of("python", None);
     let (mut section, mut key) = ("", "");
     for line in text.lines() {
         let indented = line.starts_with([' ', '\t']);
@@ -209,10 +203,7 @@ pub(super) fn setup_py(text: &str) -> Result<Manifest, Broken> {
 
 /// `environment.yml` of conda.
 pub(super) fn conda(text: &str) -> Result<Manifest, Broken> {
-    let mut manifest = Manifest {
-        manager: Some(PackageManager::Conda),
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::managed_by(PackageManager::Conda);
     let mut section = "";
     let mut seen = false;
     let mut version = None;
