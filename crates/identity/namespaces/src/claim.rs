@@ -27,7 +27,7 @@ impl Claims for Namespaces {
             return Ok(Claim::None);
         }
         let key = key(skill.namespace());
-        // What is in memory may be older than what the batch is compared with.
+        // From the store: the record in memory may be older than the one that the batch expects.
         let stored = self.stored(&key)?;
         let revision = stored.as_ref().map(|stored| stored.revision);
         let before = stored.map(|stored| stored.value);

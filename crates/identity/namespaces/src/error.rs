@@ -10,7 +10,7 @@ pub enum Error {
     Parameter {
         /// Its field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The message.
         message: String,
     },
     /// Neither an owner nor an administrator asks.

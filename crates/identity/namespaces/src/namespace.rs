@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use model::Principal;
 
-/// Who sees the skills of a namespace.
+/// The visibility of a namespace's skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
@@ -47,7 +47,7 @@ pub enum FirstPublish {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NamespacesConfig {
-    /// Who sees their skills.
+    /// The visibility of their skills.
     pub visibility: Visibility,
     /// The effect of the first publish in one.
     pub first_publish: FirstPublish,
@@ -58,15 +58,15 @@ pub struct NamespacesConfig {
 pub struct Namespace {
     /// `source/author`.
     pub name: String,
-    /// Who sees its skills; none: what the settings say.
+    /// The visibility of its skills; none: that of the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
-    /// Who owns it, by their names as callers; none: nobody.
+    /// Its owners, by their names as callers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owners: Vec<Principal>,
     /// When the record last changed.
     pub updated_at: Timestamp,
-    /// Who changed it.
+    /// The caller that changed it.
     pub updated_by: Principal,
 }
 

@@ -14,7 +14,7 @@ pub(crate) const MAX_TOKEN: usize = 12 * 1024;
 /// Accepted values of `typ` (RFC 9068 and 7519); that of a logout token, for one, is none of these.
 const TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
 
-/// What a token says of itself, before it is verified.
+/// The claims of a token about itself, before it is verified.
 pub(crate) struct UnverifiedToken {
     pub(crate) issuer: String,
     pub(crate) kid: Option<String>,
@@ -35,7 +35,7 @@ pub(crate) fn is_jwt(text: &str) -> bool {
 /// Reads a token without verifying it.
 ///
 /// # Errors
-/// It cannot be read, or not be accepted, whoever signed it.
+/// It cannot be read, or cannot be accepted with any signature.
 pub(crate) fn peek(token: &str) -> Result<UnverifiedToken, Refused> {
     if token.len() > MAX_TOKEN {
         return Err(Refused::TooLong(MAX_TOKEN));

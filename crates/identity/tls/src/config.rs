@@ -14,11 +14,11 @@ pub struct TlsConfig {
     pub key: Option<PathBuf>,
     /// The authorities of clients' certificates, in PEM.
     pub client_ca: Option<PathBuf>,
-    /// Whether clients show certificates.
+    /// The policy for client certificates.
     pub client_certificates: ClientCertificates,
 }
 
-/// Whether clients show certificates.
+/// The policy for client certificates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientCertificates {

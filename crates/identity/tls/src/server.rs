@@ -34,7 +34,7 @@ pub(crate) struct Inner {
 /// The result of the last polls.
 #[derive(Default)]
 struct ReloadState {
-    /// What was read and is not loaded: the digest of the files, or why they cannot be read.
+    /// The last result that is not loaded: the digest of the files, or why they cannot be read.
     pending: Option<Result<Digest, Mistake>>,
     /// Loading it was tried.
     is_judged: bool,

@@ -12,7 +12,7 @@ pub enum Error {
     Parameter {
         /// Its field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The message.
         message: String,
     },
     /// A token of this name exists.

@@ -50,7 +50,7 @@ pub enum Mode {
 pub struct SignInConfig {
     /// How callers identify themselves.
     pub sign_in: Mode,
-    /// What callers without a token may do, where callers sign in: actions, and roles.
+    /// The rights of callers without a token, where callers sign in: actions, and roles.
     #[serde(deserialize_with = "actions")]
     pub anonymous: Actions,
     /// The callers that client certificates sign in.

@@ -35,7 +35,7 @@ pub struct Token {
     pub rights: Rights,
     /// When it was created.
     pub created_at: Timestamp,
-    /// Who created it.
+    /// The caller that created it.
     pub created_by: Principal,
     /// When it expires; none: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,25 +12,25 @@ pub enum Error {
     /// Nothing is at the path.
     #[error("path '{path}' does not exist")]
     NotFound {
-        /// What the caller asked for.
+        /// The path of the request.
         path: String,
     },
     /// Something is there, but no folder.
     #[error("path '{path}' is not a directory")]
     NotADirectory {
-        /// What the caller asked for.
+        /// The path of the request.
         path: String,
     },
     /// The path, its symbolic links followed, is outside of every allowed root.
     #[error("path '{path}' is not below a folder that may be analysed")]
     NotBelowRoot {
-        /// What the caller asked for.
+        /// The path of the request.
         path: String,
     },
     /// The folder is there, but cannot be read.
     #[error("path '{path}' cannot be read: {reason}")]
     Unreadable {
-        /// What the caller asked for.
+        /// The path of the request.
         path: String,
         /// The message of the system.
         reason: String,

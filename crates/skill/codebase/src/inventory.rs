@@ -28,7 +28,7 @@ const HIDDEN: &str = include_str!("hidden_folders.txt");
 pub struct InlineFile {
     /// Its path from the root of the codebase, with `/`.
     pub path: String,
-    /// What is in it; none where the caller only says that it is there.
+    /// Its contents; none where the caller only reports that it exists.
     pub content: Option<String>,
 }
 

@@ -11,7 +11,7 @@
 //!
 //! | confidence | what speaks for it |
 //! |---|---|
-//! | 1.0 | a direct dependency, or the manifest of the language; a language's package wherever it stands |
+//! | 1.0 | a direct dependency, or the manifest of the language; a language's package in any list |
 //! | 0.9 | a dependency for developing or an optional one; a package that is made for it (a driver, a plugin); a file that only it reads; a file that pins its version |
 //! | 0.8 | the image of a container; a language of at least half of the files |
 //! | 0.6 | a language of at least a tenth of the files; JavaScript where there is a `package.json` and no TypeScript; the most that folders beside the project say (tests, examples, docs) |

@@ -41,7 +41,7 @@ impl Analysis {
 pub struct TechStackItem {
     /// Its id: lower-case words with hyphens, the same for ever.
     pub technology_id: String,
-    /// What people call it.
+    /// Its common name.
     pub name: String,
     /// What it is.
     pub kind: TechnologyKind,

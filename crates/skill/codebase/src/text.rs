@@ -185,7 +185,7 @@ pub(super) fn toml_version(value: &toml::Value) -> Option<&str> {
 /// Reads XML without a document type.
 ///
 /// The reader compares each attribute with all before it, so an element may have
-/// so many only.
+/// only a limited number.
 pub(super) fn xml(text: &str) -> Result<Document<'_>, Broken> {
     let text = text.trim_start_matches('\u{feff}');
     let mut line = 1;

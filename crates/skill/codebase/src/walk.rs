@@ -1,6 +1,6 @@
 //! Lists and reads the files of a folder.
 //!
-//! Only regular files are looked at, only manifests are opened, and symbolic links
+//! Only regular files are listed, only manifests are opened, and symbolic links
 //! are never followed, so nothing outside of the folder is seen and nothing waits
 //! for a pipe. Between the listing of a file and its opening somebody who may write to the
 //! folder could replace it; the opened file is compared with the listed one.

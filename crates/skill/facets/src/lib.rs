@@ -13,12 +13,12 @@
 //! * A skill has one main category, the first, and others where it says as much of
 //!   those.
 //! * The rules are data: `categories.txt` and `technologies.txt`. [`RULES_VERSION`] numbers them,
-//!   so that what was inferred by older ones is known and can be had anew.
+//!   so that facets by older rules are recognized and can be inferred again.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `text` | words of a text; what of a description is its matter, and what it excludes |
-//! | `phrases` | where phrases of several words stand among words |
+//! | `phrases` | the search for phrases of several words among words |
 //! | `rules` | the two files, read |
 //! | `technologies`, `categories` | what speaks for each, and how much |
 //! | `trigger_phrases` | phrases that call a skill up, stated or in the sentences that say when to use it |

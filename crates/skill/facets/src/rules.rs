@@ -23,7 +23,7 @@ const HINTED_WEIGHT: f64 = 0.4;
 /// How a phrase names a technology.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Naming {
-    /// Wherever it stands.
+    /// Anywhere.
     Plain,
     /// In company, as a name is written.
     InCompany,

@@ -41,7 +41,7 @@ const MAX_TECHNOLOGIES: usize = 8;
 const BEFORE: &str = include_str!("words_before.txt");
 /// Words behind it that do.
 const BEHIND: &str = include_str!("words_behind.txt");
-/// Words of which one stands soon before what is left behind: "migrate from X".
+/// Words soon before a technology that is left behind: "migrate from X".
 const LEAVES: &str = include_str!("words_leaving.txt");
 
 /// Infers technologies, the most certain first.
@@ -213,8 +213,8 @@ fn is_listed(list: &str, word: &Word) -> bool {
     listed(list).any(|known| known == word.text)
 }
 
-/// An ordinary word is a name here: it is written as one, and stands with words that
-/// names of technologies stand with, or near another one.
+/// Tells whether an ordinary word is a name here: it is written like one, and is next to words that
+/// names of technologies occur with, or near another one.
 fn has_company(words: &[Word], from: usize, to: usize, last: Option<usize>) -> bool {
     let Some(word) = words.get(from) else {
         return false;

@@ -26,7 +26,7 @@ pub(super) enum Before {
     End,
 }
 
-/// A word as it stands in a text.
+/// A word in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
     /// In lower case.
@@ -63,7 +63,7 @@ pub(super) struct Parts {
     pub(super) name: Vec<Word>,
     /// Its description in pieces, without what it excludes.
     pub(super) description: Vec<(Role, Vec<Word>)>,
-    /// What its author filed it under.
+    /// The tags by its author.
     pub(super) tags: Vec<Vec<Word>>,
     /// The first heading of its instructions.
     pub(super) title: Vec<Word>,

@@ -31,7 +31,7 @@
 //! | `byte-order-mark` | warning | |
 //! | `line-endings` | info | CR LF |
 //! | `front-matter-missing`, `-too-large` | error | the fences |
-//! | `front-matter-not-first` | warning | it stands below a comment, blank lines, the fence of a code block |
+//! | `front-matter-not-first` | warning | it is below a comment, blank lines, the fence of a code block |
 //! | `front-matter-unclosed` | warning, or error | it ends where prose begins; error where no description is above that |
 //! | `front-matter-alias`, `-tag`, `-documents`, `-duplicate-key`, `-too-deep`, `-too-many-nodes`, `-not-a-map` | error | YAML that is not taken |
 //! | `front-matter-unreadable` | error | no YAML, and not to be repaired |

@@ -18,7 +18,7 @@ pub struct Draft {
     pub category: String,
     /// Version.
     pub version: Option<String>,
-    /// Who wrote it.
+    /// Author.
     pub author: Option<String>,
     /// The body, in Markdown.
     pub core_content: String,
@@ -161,8 +161,8 @@ fn flow(value: &Value) -> String {
             format!("[{}]", list.join(", "))
         }
         Value::Object(map) => {
-            // YAML finds a key's colon within 1,024 characters, or is told of
-            // the key with `?`.
+            // The colon of a key has to follow within 1,024 characters (YAML 1.2), unless
+            // `?` announces the key.
             let key = |key: &str| match quote(key) {
                 key if key.len() > 1_000 => format!("? {key} "),
                 key => key,

@@ -19,9 +19,9 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(TEXT));
 pub struct Technology {
     /// Its id: lower-case words with hyphens, the same for ever.
     pub id: &'static str,
-    /// What people call it.
+    /// Its common name.
     pub name: &'static str,
-    /// What it is.
+    /// Its kind.
     pub kind: TechnologyKind,
     /// Facts of every codebase that uses it.
     pub facts: Vec<Fact>,

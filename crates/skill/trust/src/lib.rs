@@ -14,7 +14,7 @@
 //! * What cannot be read is held, never ignored: a binary, an archive, a file over the
 //!   size cap, work that ran out.
 //! * A quoted attack is no attack: where words around it warn of it, it counts less. Nothing
-//!   counts less because of what a skill says of itself alone.
+//!   counts less only because of a skill's own description.
 //! * No list of good authors, skills or files. Hosts and packages are listed, since many
 //!   name them.
 //! * The rules are data: `rules.toml` says what is reported and when, `signals.txt` what to

@@ -62,7 +62,7 @@ impl LineScope {
     }
 }
 
-/// What kind of text a file is.
+/// The kind of text in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Markdown,
@@ -83,7 +83,7 @@ pub(crate) struct Line<'a> {
     pub(crate) origin: LineScope,
     /// The block it is in.
     pub(crate) block: u32,
-    /// The heading it stands below, as a number of `notes`; 0: none.
+    /// The heading above it, as an index of `notes`; 0: none.
     pub(crate) heading: usize,
     /// The note that introduces it: prose above a fence, the line above a list.
     pub(crate) lead: usize,

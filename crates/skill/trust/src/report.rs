@@ -17,7 +17,7 @@ pub enum Verdict {
     Failed,
 }
 
-/// How much harm it does, if it is what it looks like.
+/// The harm that it does, if it is what it looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -33,7 +33,7 @@ pub enum Severity {
     Critical,
 }
 
-/// How certain it is that it is what it looks like.
+/// The certainty that it is what it looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {

@@ -257,7 +257,8 @@ impl Signals {
                     } else {
                         (0, text.len())
                     };
-                    // The next needle that is run for stands behind this window's middle.
+                    // A needle near the end of this window gets a window of its own: a match there
+                    // may go on behind it.
                     done.1 = if is_long {
                         found.end() + WINDOW_AFTER_BYTES - WINDOW_BEFORE_BYTES
                     } else {

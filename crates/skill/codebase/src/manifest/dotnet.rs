@@ -46,7 +46,7 @@ pub(super) fn project(text: &str, language: &'static str) -> Result<Manifest, Br
     }
     for tag in ["PackageReference", "FrameworkReference"] {
         for node in named(&document, tag) {
-            // Tools for building are kept from those who use the package.
+            // `PrivateAssets="all"`: a tool for building, which users of the package do not get.
             let development = ["PrivateAssets", "privateAssets"]
                 .into_iter()
                 .any(|key| value(node, key).is_some_and(|value| value.eq_ignore_ascii_case("all")));
