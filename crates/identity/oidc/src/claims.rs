@@ -89,7 +89,8 @@ pub(crate) fn is_for(
 ) -> bool {
     let is_ours = |audience: &str| {
         let listed = config.audiences.iter().any(|ours| ours == audience);
-        // The server or its MCP endpoint. The rest is compared as well: `https://skills.example.com.evil.net` begins with an address of ours.
+        // The server or its MCP endpoint. The rest is compared as well:
+        // `https://skills.example.com.evil.net` begins with an address of ours.
         let rest = public_url.and_then(|url| audience.strip_prefix(url.0.as_str()));
         let is_address =
             rest.is_some_and(|rest| matches!(rest, "" | "/" | "/mcp") || rest.starts_with("/mcp/"));
