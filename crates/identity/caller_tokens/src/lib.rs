@@ -1,4 +1,4 @@
-//! Who calls a tool, signed: for workers, and for what stands behind them.
+//! Signs the caller of a tool, for workers and the systems behind them.
 //!
 //! Rules:
 //!
@@ -8,10 +8,10 @@
 //! * Its type is `repertoire-caller+jwt`. The server takes none of them for sign-in.
 //! * The key is made when the server starts, and is nowhere but in its memory. Its public half
 //!   is a JWK set (RFC 7517), named by its thumbprint (RFC 7638).
-//! * Who did not sign in has none.
+//! * An anonymous caller gets no token.
 //!
-//! Not here: who calls (`access`), which worker is given the call (`tools`), where the keys are
-//! read (`server`), and tokens that sign somebody in (`tokens`, `oidc`).
+//! Not here: the caller itself (`access`), the choice of a worker (`tools`), where the keys are
+//! served (`server`), and tokens for sign-in (`tokens`, `oidc`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -43,22 +43,22 @@ const TYPE: &str = "repertoire-caller+jwt";
 #[error("the server cannot create a key to sign callers: the system gives no random bytes")]
 pub struct NoKey;
 
-/// What a token is good for.
+/// The call that a token is valid for.
 #[derive(Debug, Clone, Copy)]
 pub struct SignedCall<'a> {
-    /// The worker that is given the call.
+    /// The worker that gets the call.
     pub audience: &'a str,
-    /// The call.
+    /// The id of the call.
     pub id: &'a str,
     /// Id of the skill that declares the tool.
     pub skill: &'a str,
-    /// Name of the tool; empty where none is called.
+    /// Name of the tool; empty where no tool is called.
     pub tool: &'a str,
     /// How long the caller still waits.
     pub timeout: Duration,
 }
 
-/// Signs who calls: see the crate.
+/// Signs callers: see the crate.
 pub struct CallerTokens {
     issuer: String,
     key: Ed25519KeyPair,
@@ -69,7 +69,7 @@ pub struct CallerTokens {
 }
 
 impl CallerTokens {
-    /// Tokens with a new key. `issuer` is the address by which others know the server, or else
+    /// Makes a new key. `issuer` is the address by which others know the server, or else
     /// its name.
     ///
     /// # Errors
@@ -94,17 +94,18 @@ impl CallerTokens {
         })
     }
 
-    /// The key to check them with, as text of a JWK set.
+    /// The public key that verifies them, as text of a JWK set.
     #[must_use]
     pub fn keys(&self) -> Arc<str> {
         Arc::clone(&self.keys)
     }
 
-    /// Who makes a call, for the worker that is its audience. None: nobody asked who it is.
+    /// Signs the caller of a call, for the worker that is its audience. `None`: it did not sign in.
     #[must_use]
     pub fn sign(&self, caller: &Principal, call: &SignedCall<'_>) -> Option<String> {
         let subject = caller.owner()?;
         let now = self.clock.now().as_second();
+        // Up, never down: a token that ends before its call would fail calls at their deadline.
         let seconds = call.timeout.as_secs_f64().ceil();
         #[expect(clippy::cast_possible_truncation, reason = "a deadline is no century")]
         let expires = now.saturating_add(seconds as i64);

@@ -20,44 +20,52 @@ impl Claims for Namespaces {
         now: Timestamp,
     ) -> Result<Claim, StoreError> {
         let known = self.known();
-        // Sources and the server itself own nothing.
+        // Anonymous callers, sources and the server itself own nothing: nobody could sign in as
+        // them.
         let can_own = by.owner().is_some() && !by.is_source() && *by != Principal::system();
         if known.config.first_publish != FirstPublish::Claims || !can_own {
             return Ok(Claim::None);
         }
         let key = key(skill.namespace());
-        // What is in memory may be older than what the batch is compared with.
+        // From the store: the record in memory may be older than the one that the batch expects.
         let stored = self.stored(&key)?;
         let revision = stored.as_ref().map(|stored| stored.revision);
-        let said = stored.map(|stored| stored.value);
-        match &said {
-            Some(said) if said.is_of(by) => return Ok(Claim::None),
-            Some(said) if !said.owners.is_empty() => return Ok(Claim::Others),
+        let before = stored.map(|stored| stored.value);
+        match &before {
+            Some(before) if before.is_of(by) => return Ok(Claim::None),
+            // Somebody was faster, after this publish was permitted.
+            Some(before) if !before.owners.is_empty() => return Ok(Claim::Others),
+            // At the limit the publish goes on without an owner: a full table is no fault of its
+            // caller.
             None if known.by_key.len() >= MAX => return Ok(Claim::None),
             _ => {}
         }
-        let said = Namespace {
-            visibility: said.as_ref().and_then(|said| said.visibility),
-            name: said.map_or_else(|| skill.namespace().to_owned(), |said| said.name),
+        let after = Namespace {
+            // An administrator may have set who sees it before anybody owned it.
+            visibility: before.as_ref().and_then(|before| before.visibility),
+            name: before.map_or_else(|| skill.namespace().to_owned(), |before| before.name),
             owners: vec![by.clone()],
             updated_at: now,
             updated_by: by.clone(),
         };
+        // Of two first publishes at the same time the second one's commit fails here, instead of
+        // taking the namespace from the first.
         batch.expect(&NAMESPACES, &key, revision.into());
-        batch.put(&NAMESPACES, &key, &said);
+        batch.put(&NAMESPACES, &key, &after);
         Ok(Claim::Added)
     }
 
     fn published(&self, skill: &SkillId) {
+        // Called after every publish. Most are in a namespace that has owners, and need no read.
         let (known, namespace) = (self.known(), skill.namespace());
-        let is_owned = |said: &Arc<Namespace>| !said.owners.is_empty();
+        let is_owned = |known: &Arc<Namespace>| !known.owners.is_empty();
         if known.config.first_publish != FirstPublish::Claims
             || known.get(namespace).is_some_and(is_owned)
         {
             return;
         }
         if let Err(error) = self.read_again(namespace) {
-            tracing::error!(%error, %namespace, "the settings of a namespace cannot be read");
+            tracing::error!(%error, %namespace, "the record of a namespace cannot be read");
         }
     }
 }
@@ -69,20 +77,20 @@ impl Audience for Namespaces {
         match (levels.of_skill(other), levels.of_skill(one)) {
             (Public, _) | (Internal, Internal | Private) => true,
             (Internal, Public) => false,
-            // Of two private namespaces, others see the one than the other.
+            // Two private namespaces have different readers, so only the same one is safe to name.
             (Private, _) => key(one.namespace()) == key(other.namespace()),
         }
     }
 }
 
 impl Namespaces {
-    /// The same as what a registry asks.
+    /// Returns these namespaces as the registry asks about readers.
     #[must_use]
     pub fn as_audience(&self) -> Arc<dyn Audience> {
         Arc::new(self.clone())
     }
 
-    /// The same as what a registry has written with a first publish.
+    /// Returns these namespaces as the registry claims them with a first publish.
     #[must_use]
     pub fn as_claims(&self) -> Arc<dyn Claims> {
         Arc::new(self.clone())

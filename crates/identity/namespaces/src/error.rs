@@ -1,8 +1,8 @@
-//! What can go wrong.
+//! The errors of namespaces.
 
 use model::{Code, Failure, Principal};
 
-/// Nothing can be said of a namespace.
+/// Why a namespace cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value of the request is wrong.
@@ -10,21 +10,21 @@ pub enum Error {
     Parameter {
         /// Its field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The message.
         message: String,
     },
     /// Neither an owner nor an administrator asks.
     #[error("{caller} does not own {namespace}, so it may not change its owners or visibility")]
     NotOwner {
-        /// Who asks.
+        /// The caller.
         caller: Principal,
         /// The namespace.
         namespace: String,
     },
-    /// There are as many as there may be.
+    /// The limit on namespaces with a record is reached.
     #[error("There are {max} namespaces with settings, the maximum")]
     TooMany {
-        /// The most.
+        /// The limit.
         max: usize,
     },
     /// The store cannot be read.

@@ -1,4 +1,4 @@
-//! What is said of a namespace.
+//! The record of a namespace, its settings, and its changes.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use model::Principal;
 
-/// Who sees the skills of a namespace.
+/// The visibility of a namespace's skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
-    /// Whoever may read.
+    /// Every caller that may read.
     #[default]
     Public,
-    /// Whoever signed in.
+    /// Every caller that signed in.
     Internal,
     /// Those whose rights name them, owners, and those who may change them.
     Private,
@@ -30,26 +30,26 @@ impl fmt::Display for Visibility {
     }
 }
 
-/// What the first publish in a namespace of nobody does.
+/// The effect of the first publish in a namespace without owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FirstPublish {
-    /// The namespace stays nobody's.
+    /// The namespace stays without owners.
     #[default]
     Open,
-    /// Whoever publishes owns it from then on.
+    /// The publisher owns it from then on.
     Claims,
     /// It is refused: an administrator names the owners before.
     Refused,
 }
 
-/// What holds of namespaces of which nothing is said.
+/// The settings for namespaces without a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NamespacesConfig {
-    /// Who sees their skills.
+    /// The visibility of their skills.
     pub visibility: Visibility,
-    /// What the first publish in one does.
+    /// The effect of the first publish in one.
     pub first_publish: FirstPublish,
 }
 
@@ -58,50 +58,50 @@ pub struct NamespacesConfig {
 pub struct Namespace {
     /// `source/author`.
     pub name: String,
-    /// Who sees its skills; none: what the settings say.
+    /// The visibility of its skills; none: that of the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
-    /// Who owns it, by their names as callers; none: nobody.
+    /// Its owners, by their names as callers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owners: Vec<Principal>,
-    /// When something was last said of it.
+    /// When the record last changed.
     pub updated_at: Timestamp,
-    /// Who said it.
+    /// The caller that changed it.
     pub updated_by: Principal,
 }
 
 impl Namespace {
-    /// A caller owns it.
+    /// Tells whether a caller owns it.
     #[must_use]
     pub fn is_of(&self, caller: &Principal) -> bool {
         self.owners.contains(caller)
     }
 
-    /// It says what is so without it, too.
+    /// Tells whether the record says nothing that the settings do not say.
     pub(crate) fn is_empty(&self) -> bool {
         self.visibility.is_none() && self.owners.is_empty()
     }
 }
 
-/// Who is to see the skills of a namespace.
+/// A change of who sees the skills of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NewVisibility {
-    /// Who sees them now.
+    /// Stays as it is.
     #[default]
     Unchanged,
-    /// Who the settings say.
+    /// As the settings have it.
     BySettings,
-    /// These.
+    /// This one.
     Set(Visibility),
 }
 
-/// What is to be said of a namespace.
+/// A change of a namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Who is to see its skills.
+    /// The new visibility of its skills.
     pub visibility: NewVisibility,
-    /// Who is to own it as well.
+    /// Owners to add.
     pub add_owners: Vec<String>,
-    /// Who is not to own it any more.
+    /// Owners to remove.
     pub remove_owners: Vec<String>,
 }

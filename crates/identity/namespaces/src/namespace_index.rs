@@ -1,4 +1,4 @@
-//! What is said of all namespaces, in memory.
+//! The records of all namespaces, in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,47 +8,49 @@ use imbl::OrdMap;
 use crate::{Namespace, NamespacesConfig, Visibility};
 use model::{Principal, SkillId};
 
-/// What is said of namespaces at a time. It does not change any more.
+/// An immutable snapshot of the records and the settings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NamespaceIndex {
     pub(crate) config: NamespacesConfig,
     /// By name in lower case.
     pub(crate) by_key: OrdMap<String, Arc<Namespace>>,
-    /// Who sees them. The same one for as long as that does not change, whatever else does.
+    /// Their visibility. The same `Arc` until that changes, whatever else does.
     pub(crate) levels: Arc<Levels>,
-    /// Keys of what is not public, by owner.
+    /// The keys of namespaces that are not public, by owner.
     owned: HashMap<Principal, Vec<Arc<str>>>,
-    /// Some namespaces have owners.
+    /// Some namespace has owners.
     pub(crate) has_owners: bool,
 }
 
-/// Who sees the skills of namespaces.
+/// The visibility of all namespaces.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levels {
     /// By name in lower case.
-    said: BTreeMap<String, Visibility>,
-    /// Of all others.
+    stated: BTreeMap<String, Visibility>,
+    /// The one of all others, by the settings.
     rest: Visibility,
 }
 
-/// A namespace as a key.
+/// The key of a namespace.
 pub(crate) fn key(name: &str) -> String {
+    // `GitHub/Acme` and `github/acme` are one namespace. Otherwise anybody could publish beside an
+    // owner under the same name in other letters.
     name.to_ascii_lowercase()
 }
 
 impl Levels {
-    /// Some skills are not seen by everybody.
+    /// Tells whether some skills are hidden from some callers.
     pub(crate) fn hide_any(&self) -> bool {
-        let mut said = self.said.values();
-        self.rest != Visibility::Public || said.any(|level| *level != Visibility::Public)
+        let mut stated = self.stated.values();
+        self.rest != Visibility::Public || stated.any(|level| *level != Visibility::Public)
     }
 
-    /// Who sees the skills of a namespace.
+    /// The visibility of a namespace.
     pub(crate) fn of(&self, name: &str) -> Visibility {
-        self.said.get(&key(name)).copied().unwrap_or(self.rest)
+        self.stated.get(&key(name)).copied().unwrap_or(self.rest)
     }
 
-    /// Who sees a skill.
+    /// The visibility of a skill.
     pub(crate) fn of_skill(&self, skill: &SkillId) -> Visibility {
         if skill.is_builtin() {
             return Visibility::Public;
@@ -58,20 +60,22 @@ impl Levels {
 }
 
 impl NamespaceIndex {
-    /// The same with other settings, and with other things said.
+    /// Returns the snapshot with other settings and other records.
     pub(crate) fn with(
         &self,
         config: NamespacesConfig,
         by_key: OrdMap<String, Arc<Namespace>>,
     ) -> Self {
-        let said = by_key.iter().filter_map(|(key, namespace)| {
+        let stated = by_key.iter().filter_map(|(key, namespace)| {
             let visibility = namespace.visibility?;
             Some((key.clone(), visibility))
         });
         let levels = Levels {
-            said: said.collect(),
+            stated: stated.collect(),
             rest: config.visibility,
         };
+        // Cached views compare this `Arc` by its address. Kept where nothing changed, a new owner
+        // of one namespace does not have every view made again.
         let levels = if levels == *self.levels {
             Arc::clone(&self.levels)
         } else {
@@ -79,6 +83,8 @@ impl NamespaceIndex {
         };
         let mut owned: HashMap<Principal, Vec<Arc<str>>> = HashMap::new();
         for (key, namespace) in &by_key {
+            // A caller's list of namespaces is part of the key of its view: with those that
+            // everybody sees, each owner would have a view of its own for nothing.
             if levels.of(key) == Visibility::Public {
                 continue;
             }
@@ -89,7 +95,7 @@ impl NamespaceIndex {
             }
         }
         Self {
-            has_owners: by_key.values().any(|said| !said.owners.is_empty()),
+            has_owners: by_key.values().any(|one| !one.owners.is_empty()),
             config,
             levels,
             owned,
@@ -97,7 +103,7 @@ impl NamespaceIndex {
         }
     }
 
-    /// What is said of a namespace.
+    /// The record of a namespace.
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<Namespace>> {
         self.by_key.get(&key(name))
     }

@@ -1,4 +1,4 @@
-//! What is said of namespaces, kept in the store.
+//! The records of namespaces, in the store and in memory.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use store::{Batch, Store, StoreError, Stored, Table, TableId, to_the_end};
 
 /// By name in lower case.
 pub(crate) const NAMESPACES: Table<str, Namespace> = Table::new(TableId::Namespaces);
-/// Namespaces of which something may be said: all are in memory.
+/// The most namespaces with a record: all are in memory.
 pub(crate) const MAX: usize = 100_000;
-/// Owners of one.
+/// The most owners of one.
 pub(crate) const MAX_OWNERS: usize = 64;
-/// Bytes of the name of an owner.
+/// The most bytes of the name of an owner.
 const MAX_OWNER: usize = 320;
 
-/// What is said of namespaces. Cheap to clone.
+/// The namespaces of a server. Cheap to clone.
 #[derive(Clone)]
 pub struct Namespaces(Arc<Inner>);
 
 struct Inner {
     store: Store,
     known: ArcSwap<NamespaceIndex>,
-    /// One change at a time.
+    /// One change at a time, so that each starts from what the one before has written.
     writing: Mutex<()>,
 }
 
@@ -40,8 +40,9 @@ impl fmt::Debug for Namespaces {
     }
 }
 
-/// A namespace, spelled as `source/author`.
+/// Checks the spelling of a namespace, `source/author`.
 fn check_name(name: &str) -> Result<(), Error> {
+    // With a slug it is an id, so the rules of ids hold for namespaces, too.
     let id = format!("{name}/x").parse::<SkillId>();
     if id.is_ok_and(|id| id.namespace() == name && !id.is_builtin()) {
         return Ok(());
@@ -54,7 +55,7 @@ fn check_name(name: &str) -> Result<(), Error> {
     })
 }
 
-/// An owner, by the name that callers are told they have.
+/// Reads an owner by the name that `repertoire whoami` shows.
 fn owner(field: &'static str, name: &str) -> Result<Principal, Error> {
     let rest = |kind: &str| name.strip_prefix(kind).filter(|rest| !rest.is_empty());
     let owner = if name.len() > MAX_OWNER {
@@ -76,15 +77,15 @@ fn owner(field: &'static str, name: &str) -> Result<Principal, Error> {
 }
 
 impl Namespaces {
-    /// What is said in a store, and what the settings say of all others.
+    /// Opens the records of a store; for all other namespaces the settings hold.
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
     pub fn open(store: Store, config: NamespacesConfig) -> Result<Self, Error> {
         let mut by_key = OrdMap::new();
         for entry in store.scan(&NAMESPACES, b"") {
-            let said = entry?.1.value;
-            by_key.insert(key(&said.name), Arc::new(said));
+            let record = entry?.1.value;
+            by_key.insert(key(&record.name), Arc::new(record));
         }
         Ok(Self(Arc::new(Inner {
             store,
@@ -93,42 +94,44 @@ impl Namespaces {
         })))
     }
 
-    /// Has other settings hold for namespaces of which nothing is said, from the next call on.
+    /// Applies other settings to namespaces without a record, from the next call on.
     pub fn configure(&self, config: NamespacesConfig) {
         let known = &self.0.known;
+        // Without `writing`, which may be held while a commit waits for the disk: a change at the
+        // same time makes this start over.
         known.rcu(|known| known.with(config, known.by_key.clone()));
     }
 
-    /// What is said now.
+    /// The snapshot of now.
     pub(crate) fn known(&self) -> Arc<NamespaceIndex> {
         self.0.known.load_full()
     }
 
-    /// Who sees the skills of a namespace.
+    /// The visibility of a namespace.
     #[must_use]
     pub fn visibility(&self, name: &str) -> Visibility {
         self.known().levels.of(name)
     }
 
-    /// What is said of namespaces that a caller sees, by name, after one.
+    /// Lists the records of namespaces that a caller sees, by name, after one.
     #[must_use]
     pub fn list(&self, caller: &Caller, after: &str, size: usize) -> Vec<Arc<Namespace>> {
         let known = self.known();
-        let sight = crate::visibility_key::VisibilityKey::of(caller, &known);
+        let visibility = crate::visibility_key::VisibilityKey::of(caller, &known);
         let range = (
             std::ops::Bound::Excluded(key(after)),
             std::ops::Bound::Unbounded,
         );
-        let said = known.by_key.range(range).map(|(_, said)| said);
-        let seen = said.filter(|said| {
-            sight
+        let records = known.by_key.range(range).map(|(_, record)| record);
+        let seen = records.filter(|record| {
+            visibility
                 .as_ref()
-                .is_none_or(|sight| sight.sees_into(&said.name, &known.levels))
+                .is_none_or(|visibility| visibility.sees_into(&record.name, &known.levels))
         });
         seen.take(size).cloned().collect()
     }
 
-    /// Says something of a namespace.
+    /// Changes the record of a namespace.
     ///
     /// # Errors
     /// It is none, or an owner is none; the caller may not; the store cannot be written.
@@ -157,7 +160,7 @@ impl Namespaces {
         let revision = stored.as_ref().map(|stored| stored.revision);
         let caller = &access.caller.principal;
         let is_administrator = access.caller.rights.allow(Action::Administer);
-        let mut said = stored.map_or_else(
+        let mut record = stored.map_or_else(
             || Namespace {
                 name: name.to_owned(),
                 visibility: None,
@@ -167,14 +170,16 @@ impl Namespaces {
             },
             |stored| stored.value,
         );
-        if !is_administrator && !said.is_of(caller) {
+        // Before anything else is checked: a caller who may not change a namespace learns nothing
+        // of its owners from a message.
+        if !is_administrator && !record.is_of(caller) {
             return Err(Error::NotOwner {
                 caller: caller.clone(),
                 namespace: name.to_owned(),
             });
         }
-        change.apply(&mut said)?;
-        if said.owners.is_empty() && !is_administrator {
+        change.apply(&mut record)?;
+        if record.owners.is_empty() && !is_administrator {
             return Err(Error::Parameter {
                 field: "remove_owners",
                 message: format!(
@@ -182,32 +187,34 @@ impl Namespaces {
                 ),
             });
         }
-        (said.updated_at, said.updated_by) = (now, caller.clone());
+        (record.updated_at, record.updated_by) = (now, caller.clone());
+        // Only a new record takes memory. A full table can still be changed and emptied.
         if revision.is_none() && self.known().by_key.len() >= MAX {
             return Err(Error::TooMany { max: MAX });
         }
         let mut batch = Batch::new();
         batch.expect(&NAMESPACES, &key, revision.into());
-        if said.is_empty() {
+        if record.is_empty() {
             batch.delete(&NAMESPACES, &key);
         } else {
-            batch.put(&NAMESPACES, &key, &said);
+            batch.put(&NAMESPACES, &key, &record);
         }
         self.0.store.commit(batch).await?;
         self.read_again(name)?;
-        Ok(said)
+        Ok(record)
     }
 
-    /// What the store has of a namespace, by key.
+    /// Reads the record of a namespace from the store, by key.
     pub(crate) fn stored(&self, key: &str) -> Result<Option<Stored<Namespace>>, StoreError> {
         self.0.store.get(&NAMESPACES, key)
     }
 
-    /// Takes in what the store has of a namespace.
+    /// Reads the record of a namespace from the store into memory.
     pub(crate) fn read_again(&self, name: &str) -> Result<(), Error> {
         let key = key(name);
         let mut read = Ok(());
-        // Read each time that it starts over, so that what is newer is not forgotten.
+        // Read again with each retry of `rcu`: a claim commits without `writing`, and its newer
+        // record must not be overwritten in memory.
         self.0.known.rcu(|known| {
             let mut by_key = known.by_key.clone();
             match self.stored(&key) {
@@ -226,29 +233,29 @@ impl Namespaces {
 }
 
 impl Change {
-    fn apply(self, said: &mut Namespace) -> Result<(), Error> {
+    fn apply(self, record: &mut Namespace) -> Result<(), Error> {
         match self.visibility {
             NewVisibility::Unchanged => {}
-            NewVisibility::BySettings => said.visibility = None,
-            NewVisibility::Set(visibility) => said.visibility = Some(visibility),
+            NewVisibility::BySettings => record.visibility = None,
+            NewVisibility::Set(visibility) => record.visibility = Some(visibility),
         }
         for name in &self.remove_owners {
             let owner = owner("remove_owners", name)?;
-            if !said.is_of(&owner) {
+            if !record.is_of(&owner) {
                 return Err(Error::Parameter {
                     field: "remove_owners",
-                    message: format!("{name} does not own {}", said.name),
+                    message: format!("{name} does not own {}", record.name),
                 });
             }
-            said.owners.retain(|other| *other != owner);
+            record.owners.retain(|other| *other != owner);
         }
         for name in &self.add_owners {
             let owner = owner("add_owners", name)?;
-            if !said.is_of(&owner) {
-                said.owners.push(owner);
+            if !record.is_of(&owner) {
+                record.owners.push(owner);
             }
         }
-        if said.owners.len() > MAX_OWNERS {
+        if record.owners.len() > MAX_OWNERS {
             return Err(Error::Parameter {
                 field: "add_owners",
                 message: format!("a namespace has {MAX_OWNERS} owners at most"),

@@ -1,4 +1,4 @@
-//! Who may write where: the rights of a caller, and whose a namespace is.
+//! Who may write where: the rights of a caller, and the owners of a namespace.
 
 use std::sync::Arc;
 
@@ -7,22 +7,23 @@ use crate::{FirstPublish, Namespaces};
 use access::{Access, Action, Authorize};
 use model::{Code, Failure, SkillId};
 
-/// Decides by both.
+/// Decides by rights and owners.
 struct Owners {
     access: Access,
     namespaces: Namespaces,
 }
 
-/// Owners alone do these.
+/// Tells whether only owners may do an action.
 const fn is_of_owners(action: Action) -> bool {
     matches!(action, Action::Publish | Action::Activate | Action::Delete)
 }
 
 impl Namespaces {
-    /// Who decides for which skills a caller may do an action. None: for all.
+    /// Returns what decides for which skills a caller may do an action. `None`: for all.
     #[must_use]
     pub fn authorizer(&self, access: &Access, action: Action) -> Option<Arc<dyn Authorize>> {
         let known = self.known();
+        // Most servers have no owners. Their calls then cost no read of the store.
         let is_free = !is_of_owners(action)
             || !known.has_owners && known.config.first_publish == FirstPublish::Open
             || access.caller.rights.allow(Action::Administer);
@@ -40,7 +41,8 @@ impl Authorize for Owners {
     fn allow(&self, action: Action, skill: &str) -> Result<(), Failure> {
         self.access.allow(action, skill)?;
         let caller = &self.access.caller.principal;
-        // A short name may lead to another skill by the time at which the call is carried out.
+        // A short name is resolved later, and could then lead into a namespace that was not
+        // checked.
         let Ok(id) = skill.parse::<SkillId>() else {
             return Err(Failure::new(
                 Code::PermissionDenied,
@@ -50,8 +52,10 @@ impl Authorize for Owners {
             .suggest("Name the skill as `source/author/slug`"));
         };
         let namespace = id.namespace();
-        let said = self.namespaces.stored(&key(namespace))?;
-        let owners = said.map_or_else(Vec::new, |said| said.value.owners);
+        // From the store: memory follows a commit a moment later, and a namespace that was just
+        // claimed must not take a stranger's publish in between.
+        let stored = self.namespaces.stored(&key(namespace))?;
+        let owners = stored.map_or_else(Vec::new, |stored| stored.value.owners);
         if owners.contains(caller) {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! What callers get who do not see all skills.
+//! The registry and the index of callers that do not see all skills.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use quick_cache::sync::Cache;
 
 use crate::Namespaces;
 use crate::namespace_index::Levels;
-use crate::visibility_key::{Now, Then, VisibilityKey};
+use crate::visibility_key::{FixedVisibility, LiveVisibility, VisibilityKey};
 use access::Access;
 use registry::{Registry, Sees, View};
 use search::SearchIndex;
 
-/// Views that are kept: those of the callers who were there last. One that is gone is made
+/// Views in the cache: those of the last callers. One that was evicted is made
 /// again, in a time that grows with the skills.
 const VIEW_CACHE_CAPACITY: usize = 256;
 
@@ -26,19 +26,19 @@ pub struct VisibleSkills {
 }
 
 struct CachedView {
-    /// By who saw which namespaces then.
+    /// The visibility that it was made by.
     levels: Arc<Levels>,
     seen: VisibleSkills,
 }
 
-/// Gives each caller what it sees. Cheap to clone.
+/// Gives each caller the skills that it sees. Cheap to clone.
 #[derive(Clone)]
 pub struct Views(Arc<Inner>);
 
 struct Inner {
     namespaces: Namespaces,
     all: VisibleSkills,
-    kept: Cache<VisibilityKey, Arc<CachedView>>,
+    cache: Cache<VisibilityKey, Arc<CachedView>>,
 }
 
 impl fmt::Debug for Views {
@@ -54,57 +54,58 @@ impl Views {
         Self(Arc::new(Inner {
             namespaces,
             all: VisibleSkills { registry, search },
-            kept: Cache::new(VIEW_CACHE_CAPACITY),
+            cache: Cache::new(VIEW_CACHE_CAPACITY),
         }))
     }
 
-    /// The namespaces by which it is decided.
+    /// The namespaces that decide.
     #[must_use]
     pub fn namespaces(&self) -> &Namespaces {
         &self.0.namespaces
     }
 
-    /// What a caller sees; none: all skills. The first of those who see the same waits while it
-    /// is made, and the others with it.
+    /// Returns what a caller sees; `None`: all skills. Callers that see the same wait together
+    /// while it is made.
     pub async fn seen(&self, access: &Access) -> Option<VisibleSkills> {
         let known = self.0.namespaces.known();
-        let sight = VisibilityKey::of(&access.caller, &known)?;
-        let is_fresh = |kept: &Arc<CachedView>| Arc::ptr_eq(&kept.levels, &known.levels);
-        if let Some(kept) = self.0.kept.get(&sight) {
-            if is_fresh(&kept) {
-                return Some(kept.seen.clone());
+        let visibility = VisibilityKey::of(&access.caller, &known)?;
+        let is_fresh = |cached: &Arc<CachedView>| Arc::ptr_eq(&cached.levels, &known.levels);
+        if let Some(cached) = self.0.cache.get(&visibility) {
+            if is_fresh(&cached) {
+                return Some(cached.seen.clone());
             }
-            self.0.kept.remove(&sight);
+            self.0.cache.remove(&visibility);
         }
-        let kept = match self.0.kept.get_value_or_guard_async(&sight).await {
-            Ok(kept) if is_fresh(&kept) => kept,
-            // Somebody made it by what was said before, or after.
-            Ok(_) => self.make(&sight, &known.levels).await,
+        let cached = match self.0.cache.get_value_or_guard_async(&visibility).await {
+            Ok(cached) if is_fresh(&cached) => cached,
+            // Another call made it by an older or a newer snapshot. Each call keeps to its own, so
+            // that its answers agree with each other.
+            Ok(_) => self.make(&visibility, &known.levels).await,
             Err(guard) => {
-                let kept = self.make(&sight, &known.levels).await;
-                // Nobody may wait for it any more.
-                let _inserted = guard.insert(Arc::clone(&kept));
-                kept
+                let cached = self.make(&visibility, &known.levels).await;
+                // An error: the entry was removed meanwhile, and the next caller makes it again.
+                let _inserted = guard.insert(Arc::clone(&cached));
+                cached
             }
         };
-        Some(kept.seen.clone())
+        Some(cached.seen.clone())
     }
 
-    async fn make(&self, sight: &VisibilityKey, levels: &Arc<Levels>) -> Arc<CachedView> {
-        let then = Then {
-            sight: sight.clone(),
+    async fn make(&self, visibility: &VisibilityKey, levels: &Arc<Levels>) -> Arc<CachedView> {
+        let snapshot = FixedVisibility {
+            visibility: visibility.clone(),
             levels: Arc::clone(levels),
         };
-        let view = Arc::new(View::new(Arc::new(then)));
+        let view = Arc::new(View::new(Arc::new(snapshot)));
         let registry = self.0.all.registry.with_view(view);
         let seen = VisibleSkills {
             search: self.0.all.search.with_view(&registry),
             registry,
         };
-        // What takes long the first time, since it looks at every skill.
+        // The first catalog of a view visits every skill: too long for a thread of the runtime.
         let first = seen.registry.clone();
         if let Err(error) = tokio::task::spawn_blocking(move || first.catalog()).await {
-            tracing::error!(%error, "a caller's view was not prepared in advance");
+            tracing::error!(%error, "the catalog of a view was not made beforehand");
         }
         Arc::new(CachedView {
             levels: Arc::clone(levels),
@@ -112,10 +113,10 @@ impl Views {
         })
     }
 
-    /// Whether a caller sees a skill, for what goes on longer than a call.
+    /// Tells which skills a caller sees, for streams that go on longer than a call.
     #[must_use]
     pub fn sees(&self, access: &Access) -> Arc<dyn Sees> {
-        Arc::new(Now {
+        Arc::new(LiveVisibility {
             caller: Arc::clone(&access.caller),
             namespaces: self.0.namespaces.clone(),
         })

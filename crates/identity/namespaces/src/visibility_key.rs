@@ -1,4 +1,4 @@
-//! Which skills a caller sees.
+//! The skills that a caller sees.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use access::Caller;
 use model::{SkillId, SkillPattern};
 use registry::Sees;
 
-/// What decides which skills a caller sees: callers of whom it is the same see the same.
+/// What decides which skills a caller sees: callers with equal keys see the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct VisibilityKey {
     is_signed_in: bool,
-    /// What its rights name.
+    /// The skills that its rights name.
     named: Vec<SkillPattern>,
-    /// Keys of the namespaces that it owns.
+    /// The keys of the namespaces that it owns.
     owned: Vec<Arc<str>>,
 }
 
 impl VisibilityKey {
-    /// None: it sees all skills.
+    /// The key of a caller. `None`: it sees all skills.
     pub(crate) fn of(caller: &Caller, known: &NamespaceIndex) -> Option<Self> {
         (known.levels.hide_any() && !caller.rights.see_all()).then(|| Self {
             is_signed_in: !caller.is_anonymous(),
@@ -39,7 +39,7 @@ impl VisibilityKey {
             || !self.owned.is_empty() && self.owns(skill.namespace())
     }
 
-    /// It sees skills of a namespace, or would if there were any.
+    /// Tells whether it sees skills of a namespace, or would if there were any.
     pub(crate) fn sees_into(&self, namespace: &str, levels: &Levels) -> bool {
         match levels.of(namespace) {
             Visibility::Public => true,
@@ -57,30 +57,30 @@ impl VisibilityKey {
     }
 }
 
-/// What a caller sees by what was said of namespaces at a time.
+/// The skills that a caller sees by one snapshot of the namespaces.
 #[derive(Debug)]
-pub(crate) struct Then {
-    pub(crate) sight: VisibilityKey,
+pub(crate) struct FixedVisibility {
+    pub(crate) visibility: VisibilityKey,
     pub(crate) levels: Arc<Levels>,
 }
 
-impl Sees for Then {
+impl Sees for FixedVisibility {
     fn sees(&self, id: &SkillId) -> bool {
-        self.sight.sees(id, &self.levels)
+        self.visibility.sees(id, &self.levels)
     }
 }
 
-/// What a caller sees by what is said of namespaces whenever it is asked.
+/// The skills that a caller sees by the namespaces of the moment at which it is asked.
 #[derive(Debug)]
-pub(crate) struct Now {
+pub(crate) struct LiveVisibility {
     pub(crate) caller: Arc<Caller>,
     pub(crate) namespaces: Namespaces,
 }
 
-impl Sees for Now {
+impl Sees for LiveVisibility {
     fn sees(&self, id: &SkillId) -> bool {
         let known = self.namespaces.known();
-        let sight = VisibilityKey::of(&self.caller, &known);
-        sight.is_none_or(|sight| sight.sees(id, &known.levels))
+        let visibility = VisibilityKey::of(&self.caller, &known);
+        visibility.is_none_or(|visibility| visibility.sees(id, &known.levels))
     }
 }

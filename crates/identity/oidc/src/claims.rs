@@ -1,4 +1,4 @@
-//! What the claims of a verified token say: who the caller is, and what it may do.
+//! The caller and its rights, by the claims of a verified token.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
@@ -11,15 +11,16 @@ use model::Principal;
 /// The claims of a token.
 pub(crate) type Claims = Map<String, Value>;
 
-/// What clocks may differ by.
+/// The most that two clocks may differ by.
 pub(crate) const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
-/// Characters of the claim that names a caller.
+/// The most characters of the claim that names a caller.
 pub(crate) const MAX_PRINCIPAL: usize = 256;
-/// Characters of the scopes of a token.
+/// The most characters of the scopes of a token.
 const MAX_SCOPE: usize = 4_096;
 
-/// A claim by its name; else by its path, such as `realm_access.roles`.
+/// Finds a claim by its name; else by its path, such as `realm_access.roles`.
 fn claim<'a>(claims: &'a Claims, name: &str) -> Option<&'a Value> {
+    // The whole name first: claims of some issuers are URLs, which have points in them.
     if let Some(value) = claims.get(name) {
         return Some(value);
     }
@@ -28,7 +29,7 @@ fn claim<'a>(claims: &'a Claims, name: &str) -> Option<&'a Value> {
     path.try_fold(first, |value, part| value.get(part))
 }
 
-/// The claim is one of the values; of a list: some part of it is.
+/// Tells whether the claim is one of the values, or a list with one of them.
 fn matches(claim: &Value, wanted: &[String]) -> bool {
     let is_wanted = |value: &Value| text(value).is_some_and(|text| wanted.contains(&text));
     match claim {
@@ -55,12 +56,13 @@ fn moment(claims: &Claims, name: &'static str) -> Result<Option<Timestamp>, Refu
     )]
     let seconds = value
         .as_i64()
+        // RFC 7519, 2: a time may have a fraction.
         .or_else(|| value.as_f64().map(|seconds| seconds.floor() as i64));
     let moment = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
     moment.map(Some).ok_or(Refused::Claim(name))
 }
 
-/// Until when a token is valid.
+/// Returns the end of a token's validity, with the leeway.
 ///
 /// # Errors
 /// It is not valid now, or does not say.
@@ -79,7 +81,7 @@ pub(crate) fn valid_until(claims: &Claims, now: Timestamp) -> Result<Timestamp, 
     Ok(until(expires))
 }
 
-/// The token is for this server.
+/// Tells whether the token is for this server.
 pub(crate) fn is_for(
     claims: &Claims,
     config: &IssuerConfig,
@@ -87,7 +89,8 @@ pub(crate) fn is_for(
 ) -> bool {
     let is_ours = |audience: &str| {
         let listed = config.audiences.iter().any(|ours| ours == audience);
-        // The server, or what it serves to clients of MCP.
+        // The server or its MCP endpoint. The rest is compared as well:
+        // `https://skills.example.com.evil.net` begins with an address of ours.
         let rest = public_url.and_then(|url| audience.strip_prefix(url.0.as_str()));
         let is_address =
             rest.is_some_and(|rest| matches!(rest, "" | "/" | "/mcp") || rest.starts_with("/mcp/"));
@@ -100,9 +103,10 @@ pub(crate) fn is_for(
     }
 }
 
-/// What the caller is called: never the same for callers of two issuers.
+/// The principal of the caller: never the same for callers of two issuers.
 pub(crate) fn principal(claims: &Claims, config: &IssuerConfig) -> Result<Principal, Refused> {
     let name = claim(claims, &config.principal_claim).and_then(text);
+    // No blanks and no control characters: the name goes into logs, the audit trail and rules.
     let is_right = |c: char| c.is_ascii_graphic() || c.is_alphanumeric();
     let name = name.filter(|name| {
         let chars = name.chars().count();
@@ -112,8 +116,10 @@ pub(crate) fn principal(claims: &Claims, config: &IssuerConfig) -> Result<Princi
     Ok(Principal::oidc(&config.name.0, &name))
 }
 
-/// What the first rule that matches allows, as far as the scopes of the token name it.
+/// The rights of the first rule that matches, reduced to the scopes of the token.
 pub(crate) fn rights(claims: &Claims, config: &IssuerConfig) -> (Rights, Option<Scope>) {
+    // Without a rule the caller is known and may do nothing: `whoami` can then say who it is, and
+    // the audit trail names it.
     let rule = config.rules.iter().find(|rule| rule.matches(claims));
     let mut rights = rule.map(|rule| rule.rights.clone()).unwrap_or_default();
     if config.scopes == ScopeUse::Ignore {
@@ -122,6 +128,7 @@ pub(crate) fn rights(claims: &Claims, config: &IssuerConfig) -> (Rights, Option<
     let granted = scopes(claims);
     let named: Actions = granted.iter().flat_map(|name| actions(name)).collect();
     let all: Vec<_> = rights.actions.iter().collect();
+    // What only the scopes withhold is remembered: a client can ask its issuer for that.
     let (kept, withheld): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| named.has(*it));
     rights.actions = kept.into_iter().collect();
     let scope = Scope {
@@ -131,8 +138,9 @@ pub(crate) fn rights(claims: &Claims, config: &IssuerConfig) -> (Rights, Option<
     (rights, Some(scope))
 }
 
-/// The scopes of a token that mean something here: `scope` (RFC 8693, 4.2), or `scp`.
+/// The known scopes of a token: of `scope` (RFC 8693, 4.2), or of `scp`.
 fn scopes(claims: &Claims) -> Vec<String> {
+    // `scp` is what Okta and Microsoft Entra write.
     let value = claims.get("scope").or_else(|| claims.get("scp"));
     let all: Vec<&str> = match value {
         Some(Value::String(text)) if text.len() <= MAX_SCOPE => text.split(' ').collect(),
@@ -149,7 +157,7 @@ fn scopes(claims: &Claims) -> Vec<String> {
     found
 }
 
-/// The actions of a scope: its name is that of an action, or of a role.
+/// Returns the actions of a scope, which is named like an action or a role.
 fn actions(scope: &str) -> Vec<Action> {
     match scope.parse::<Role>() {
         Ok(role) => role.actions().iter().collect(),

@@ -1,4 +1,4 @@
-//! Settings: which issuers are trusted, and what their claims are worth.
+//! Settings: the trusted issuers, and the rights that their claims give.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use access::{Action, Actions, Rights, Role};
 use egress::Egress;
 use model::SkillPattern;
 
-/// Issuers of a server.
+/// The most issuers of a server.
 pub(crate) const MAX_ISSUERS: usize = 32;
-/// Rules of an issuer.
+/// The most rules of an issuer.
 pub(crate) const MAX_RULES: usize = 1_000;
 const MAX_NAME: usize = 32;
 
@@ -23,21 +23,21 @@ const MAX_NAME: usize = 32;
 pub struct IssuerConfig {
     /// Its address, as the claim `iss` has it.
     pub issuer: IssuerUrl,
-    /// What it is called here: a part of the name of each caller, and of the log.
+    /// Its short name: a part of the name of each caller, and of the log.
     pub name: IssuerName,
-    /// What the claim `aud` may be, beside the server's `public_url`.
+    /// Accepted values of the claim `aud`, with the server's `public_url`.
     #[serde(default)]
     pub audiences: Vec<String>,
     /// The claim that names a caller.
     #[serde(default = "subject")]
     pub principal_claim: String,
-    /// What the scopes of a token are for.
+    /// The use of a token's scopes.
     #[serde(default)]
     pub scopes: ScopeUse,
     /// Networks inside the company that it may be in; else only public addresses.
     #[serde(default)]
     pub allow_networks: Networks,
-    /// What callers may do, by the claims of their tokens. The first that matches says.
+    /// The rights of callers, by the claims of their tokens. The first rule that matches decides.
     #[serde(deserialize_with = "rules")]
     pub rules: Vec<Rule>,
 }
@@ -46,7 +46,7 @@ fn subject() -> String {
     "sub".to_owned()
 }
 
-/// What the scopes of a token are for.
+/// The use of a token's scopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScopeUse {
@@ -57,7 +57,7 @@ pub enum ScopeUse {
     Require,
 }
 
-/// What a caller whose claims match may do.
+/// The rights of callers whose claims match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// All of these have to match.
@@ -68,7 +68,7 @@ pub struct Rule {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawRule {
-    /// A value, or a list of which any is meant.
+    /// A value, or a list of which any may match.
     claims: BTreeMap<String, Value>,
     role: Option<String>,
     #[serde(default)]
@@ -79,11 +79,12 @@ struct RawRule {
     sees: Vec<SkillPattern>,
 }
 
-/// A claim's value as it is compared; none for what has parts.
+/// A claim's value as text, for comparison; none for lists, objects and fractions.
 pub(crate) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(value) => Some(value.to_string()),
+        // A fraction has several spellings, such as `1.5` and `15e-1`.
         Value::Number(value) if value.is_i64() || value.is_u64() => Some(value.to_string()),
         _ => None,
     }
@@ -143,17 +144,18 @@ fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Rule>, D::Err
     Ok(rules)
 }
 
-/// The host of a URL is this machine, as the URL itself says.
+/// Tells whether the host of a URL is this machine, by the URL alone.
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
+        // Not resolved: another name could lead to this machine today and elsewhere tomorrow.
         Some(Host::Domain(name)) => name == "localhost",
         None => false,
     }
 }
 
-/// A URL whose answers nobody on the way can change: of `https`, or of this machine.
+/// Tells whether nobody on the way can change a URL's answers: it is `https`, or on this machine.
 pub(crate) fn is_safe(url: &Url) -> bool {
     match url.scheme() {
         "https" => url.host().is_some(),
@@ -162,7 +164,7 @@ pub(crate) fn is_safe(url: &Url) -> bool {
     }
 }
 
-/// A URL with nothing that an issuer or a server has no use for.
+/// Parses a safe URL without user, password, query and fragment.
 fn plain(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     let is_plain = url.query().is_none()
@@ -176,9 +178,9 @@ fn plain(text: &str) -> Option<Url> {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct IssuerUrl {
-    /// As it was written: it is compared as text.
+    /// As it was written: OpenID Connect compares issuers as text, without normalizing.
     pub(crate) text: String,
-    /// Where its metadata are.
+    /// The URL of its metadata.
     pub(crate) discovery: Url,
 }
 
@@ -186,11 +188,11 @@ impl TryFrom<String> for IssuerUrl {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let place = format!(
+        let address = format!(
             "{}/.well-known/openid-configuration",
             text.trim_end_matches('/')
         );
-        let discovery = plain(&text).and_then(|_| Url::parse(&place).ok());
+        let discovery = plain(&text).and_then(|_| Url::parse(&address).ok());
         let Some(discovery) = discovery else {
             return Err(format!(
                 "`{text}` is no issuer; write its address as the claim `iss` has it, such as https://login.example.com"
@@ -200,7 +202,7 @@ impl TryFrom<String> for IssuerUrl {
     }
 }
 
-/// What an issuer is called.
+/// The short name of an issuer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct IssuerName(pub(crate) String);
@@ -225,7 +227,7 @@ impl TryFrom<String> for IssuerName {
 #[serde(try_from = "Vec<String>")]
 pub struct Networks(pub(crate) Egress);
 
-/// Networks that an issuer may be in, which nobody looks at.
+/// Networks that an issuer may be in. Nothing reads them: this build has no issuers.
 #[cfg(not(feature = "issuers"))]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 pub struct Networks(pub(crate) Vec<String>);
@@ -259,6 +261,7 @@ impl TryFrom<String> for PublicUrl {
     fn try_from(text: String) -> Result<Self, String> {
         let origin = text.strip_suffix('/').unwrap_or(&text);
         match plain(origin) {
+            // By its origin, so that capitals and a port of 443 do not make another audience of it.
             Some(url) if url.path() == "/" => Ok(Self(url.origin().ascii_serialization())),
             _ => Err(format!(
                 "`{text}` is no address of this server; write scheme and host as clients do, such as https://skills.example.com"
@@ -276,7 +279,7 @@ pub enum ConfigError {
     /// Two have a name or an address in common.
     #[error("two issuers are called `{0}`")]
     Twice(String),
-    /// Every token of the issuer would be accepted, whomever it is for.
+    /// Every token of the issuer would be accepted, even one for another service.
     #[error(
         "the issuer `{0}` has no `audiences`: write for whom its tokens are, or set `access.public_url`"
     )]
@@ -289,7 +292,7 @@ pub enum ConfigError {
     Client(String),
 }
 
-/// Looks at the issuers of a server together.
+/// Checks the issuers of a server together.
 ///
 /// # Errors
 /// They cannot be used together.

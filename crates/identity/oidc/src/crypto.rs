@@ -1,4 +1,4 @@
-//! Signatures, which `ring` checks, for `jsonwebtoken`, which knows no cryptography by itself.
+//! Verifies signatures with `ring`, for `jsonwebtoken`, which has no cryptography of its own.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};
@@ -6,7 +6,7 @@ use jsonwebtoken::signature::{self, Verifier};
 use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
 use ring::signature as by_ring;
 
-/// Signs nothing, and makes no keys.
+/// Only verifies: it signs nothing, and makes no keys.
 static PROVIDER: CryptoProvider = CryptoProvider {
     signer_factory: |_, _| Err(unsupported()),
     verifier_factory: |algorithm, key| verifier(*algorithm, key),
@@ -19,8 +19,9 @@ static PROVIDER: CryptoProvider = CryptoProvider {
     },
 };
 
-/// Has `ring` check signatures, for the whole process. Whoever was first chose.
+/// Has `ring` verify signatures, for the whole process.
 pub(crate) fn provide() {
+    // An error: an earlier call has installed it. Each server of a test makes one.
     PROVIDER.install_default().ok();
 }
 
@@ -46,7 +47,7 @@ struct ByRing {
 }
 
 fn verifier(algorithm: Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
-    // A key of another family is never read as one of this.
+    // Algorithm confusion: an attacker who signs with HMAC and an RSA public key as the secret.
     if key.family() != algorithm.family() {
         return Err(ErrorKind::InvalidAlgorithm.into());
     }

@@ -1,4 +1,4 @@
-//! The keys of an issuer, fetched: its metadata, then what these point to.
+//! Fetches the keys of an issuer: its metadata, then the JWK set that these point to.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use url::Url;
 use crate::ConfigError;
 use crate::config::{IssuerConfig, IssuerUrl, is_safe};
 
-/// Bytes of the metadata, and of the keys.
+/// The most bytes of the metadata, and of the keys.
 const MAX_METADATA: usize = 64 * 1024;
 const MAX_KEYS: usize = 512 * 1024;
-/// How long a fetch takes at most, both of its requests together.
+/// The timeout of a fetch, both of its requests together.
 pub(crate) const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why there are no keys. What stands in it is for the operator's log.
+/// Why there are no keys. Its text is for the operator's log alone.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error(transparent)]
@@ -45,18 +45,19 @@ struct Metadata {
     jwks_uri: String,
 }
 
-/// A client that calls an issuer, and follows no redirect.
+/// Makes a client that calls an issuer, and follows no redirect.
 pub(crate) fn client(config: &IssuerConfig) -> Result<Client, ConfigError> {
     let timeouts = Timeouts {
         connect: FETCH_TIMEOUT / 2,
         silence: FETCH_TIMEOUT / 2,
         total: FETCH_TIMEOUT,
     };
+    // A redirect could lead to another host, which the issuer does not answer for.
     let client = Client::new(config.allow_networks.0.clone(), timeouts, 0);
     client.map_err(|error| ConfigError::Client(error.to_string()))
 }
 
-/// The JWK set of an issuer.
+/// Fetches the JWK set of an issuer.
 pub(crate) async fn keys(client: &Client, issuer: &IssuerUrl) -> Result<Vec<u8>, FetchError> {
     let fetch = async {
         let text = get(client, &issuer.discovery, "its metadata", MAX_METADATA).await?;
@@ -65,12 +66,14 @@ pub(crate) async fn keys(client: &Client, issuer: &IssuerUrl) -> Result<Vec<u8>,
         if metadata.issuer != issuer.text {
             return Err(FetchError::OtherIssuer);
         }
-        let place = Url::parse(&metadata.jwks_uri).ok();
-        let place = place.filter(|url| {
+        let address = Url::parse(&metadata.jwks_uri).ok();
+        let address = address.filter(|url| {
+            // `is_safe` allows plain HTTP to this machine. Only an issuer on this machine may use
+            // that: another one could have the server call its own local ports.
             is_safe(url) && (url.scheme() == "https" || issuer.discovery.scheme() == "http")
         });
-        let place = place.ok_or(FetchError::KeysAddress)?;
-        get(client, &place, "its keys", MAX_KEYS).await
+        let address = address.ok_or(FetchError::KeysAddress)?;
+        get(client, &address, "its keys", MAX_KEYS).await
     };
     match tokio::time::timeout(FETCH_TIMEOUT, fetch).await {
         Ok(fetched) => fetched,
@@ -96,6 +99,7 @@ async fn get(
         .await
         .map_err(|_| FetchError::Broken(what))?
     {
+        // By what arrives: a `content-length` is the peer's word.
         if body.len() + piece.len() > max {
             return Err(FetchError::TooLarge(what, max >> 10));
         }

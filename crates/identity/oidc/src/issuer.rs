@@ -1,4 +1,4 @@
-//! An issuer: its keys, and when they are fetched.
+//! An issuer: its keys, and when to fetch them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,27 +14,27 @@ use crate::config::IssuerConfig;
 use crate::fetch::{self, FetchError};
 use crate::keys::Keys;
 
-/// How often keys are fetched that nobody asks for.
+/// The interval of fetches while no token names an unknown key.
 pub(crate) const KEY_REFRESH_INTERVAL: Duration = Duration::from_secs(15 * 60);
-/// How soon after a fetch that failed the next begins.
+/// The delay after a failed fetch.
 pub(crate) const KEY_RETRY_DELAY: Duration = Duration::from_secs(30);
-/// How soon after a fetch the next begins where a token names a key that is not known.
+/// The shortest delay between fetches where tokens name unknown keys.
 pub(crate) const MIN_PAUSE: Duration = Duration::from_secs(10);
-/// How long keys are good for that cannot be fetched again.
+/// How long keys stay valid while they cannot be fetched again.
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a call waits for keys.
 pub(crate) const KEY_WAIT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Where the fetching is.
+/// The state of the fetches.
 #[derive(Debug, Clone, Copy)]
 struct Fetches {
     done: u64,
     running: bool,
-    /// The next may begin.
+    /// When the next one may begin.
     next: Instant,
 }
 
-/// An issuer, and what is known of it.
+/// An issuer with its keys.
 pub(crate) struct Issuer {
     pub(crate) config: IssuerConfig,
     client: Client,
@@ -54,6 +54,7 @@ impl Issuer {
             wanted: Notify::new(),
             fetches: watch::Sender::new(Fetches {
                 done: 0,
+                // So the first callers wait for it, instead of being refused.
                 // The first begins with the server.
                 running: true,
                 next: Instant::now(),
@@ -62,15 +63,15 @@ impl Issuer {
         })
     }
 
-    /// Its keys; none where they are not known, or too old.
+    /// Returns its keys; none where they are not known, or too old.
     pub(crate) fn keys(&self) -> Option<Arc<Keys>> {
         let keys = self.keys.load_full();
         let is_good = keys.known_at.is_some_and(|at| at.elapsed() < MAX_AGE);
         is_good.then_some(keys)
     }
 
-    /// Waits for a fetch that may bring a key. None: there is such a key, or nothing new would
-    /// be known by asking again so soon.
+    /// Returns a wait for a fetch that may bring a key. `None`: the key is known, or another fetch
+    /// so soon would bring nothing new.
     pub(crate) fn wait_for(
         self: &Arc<Self>,
         kid: Option<&str>,
@@ -84,20 +85,24 @@ impl Issuer {
             next,
         } = *self.fetches.borrow();
         if !running {
+            // Anybody can send tokens with ids of keys that do not exist. They cost the issuer a
+            // fetch each ten seconds, and their callers no wait.
             if Instant::now() < next {
                 return None;
             }
+            // Keeps a permit if the keeper does not wait yet, so the request is not lost.
             self.wanted.notify_one();
         }
         let mut fetches = self.fetches.subscribe();
         Some(async move {
             let brought = fetches.wait_for(|now| now.done > done);
-            // Whatever comes of it: the call is then judged by what is known.
+            // With or without an answer in time, the call is then judged by the keys that are
+            // known.
             let _judged = tokio::time::timeout(KEY_WAIT_TIMEOUT, brought).await;
         })
     }
 
-    /// Its tokens are accepted no longer: what was begun with them ends.
+    /// Stops accepting its tokens: streams that were begun with them end.
     pub(crate) fn withdraw(&self) {
         self.gone.cancel();
         self.keys.load().withdraw();
@@ -106,7 +111,7 @@ impl Issuer {
     /// Keeps the keys up to date until it is stopped, or the issuer is gone.
     pub(crate) async fn keep(self: Arc<Self>, stop: CancellationToken) {
         let kept = self.keep_until(stop);
-        // What was fetched while it went is withdrawn, too.
+        // A fetch may have stored new keys after `withdraw` went through the old ones.
         if self.gone.run_until_cancelled(kept).await.is_none() {
             self.keys.load().withdraw();
         }
@@ -124,7 +129,7 @@ impl Issuer {
                 now.done += 1;
                 now.next = Instant::now() + MIN_PAUSE;
             });
-            self.tell(&fetched, failing);
+            self.log(&fetched, failing);
             failing = fetched.is_err();
             let pause = if failing {
                 KEY_RETRY_DELAY
@@ -156,13 +161,13 @@ impl Issuer {
         Ok(count)
     }
 
-    /// Once for each change, so that an issuer that is away does not fill the log.
-    fn tell(&self, fetched: &Result<usize, FetchError>, failing: bool) {
+    /// Logs each change once, so that an issuer that is down does not fill the log.
+    fn log(&self, fetched: &Result<usize, FetchError>, failing: bool) {
         let issuer = self.config.name.0.as_str();
         match fetched {
             Ok(0) => tracing::warn!(issuer, "the issuer has no usable key"),
             Ok(keys) if failing => {
-                tracing::info!(issuer, keys, "the keys of the issuer are available again");
+                tracing::info!(issuer, keys, "the keys of the issuer were fetched again");
             }
             Ok(keys) => tracing::debug!(issuer, keys, "the keys of the issuer were fetched"),
             Err(error) if failing => {

@@ -1,4 +1,4 @@
-//! All issuers of a server, and whom their tokens are of.
+//! All issuers of a server, and the callers of their tokens.
 
 use std::fmt;
 use std::pin::Pin;
@@ -19,15 +19,15 @@ use crate::{ConfigError, ProtectedResource, Refused, crypto};
 use access::Caller;
 use model::Digest;
 
-/// Verified tokens that are remembered.
+/// Verified tokens in the cache.
 const TOKEN_CACHE_CAPACITY: usize = 10_000;
 
-/// What has the form of a JWT, and may be one of an issuer's.
+/// A text in the form of a JWT, which may be one of an issuer's.
 pub struct Jwt {
     text: String,
-    /// By which it is remembered: made once for all that is asked of it.
+    /// Its key in the cache: hashed once for all that is asked of it.
     digest: Digest,
-    /// The issuers when it was shown.
+    /// The issuers when it was presented. A reload between two questions changes no answer.
     of: Arc<Inner>,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Debug for Jwt {
     }
 }
 
-/// What a call waits for before its token is looked at.
+/// A wait before a call's token is checked.
 pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The issuers whose tokens a server accepts. Cheap to clone.
@@ -46,7 +46,7 @@ pub struct Issuers(Arc<Current>);
 
 struct Current {
     now: ArcSwap<Inner>,
-    /// There are others now.
+    /// Notified when the issuers change.
     changed: Notify,
 }
 
@@ -54,7 +54,7 @@ struct Current {
 struct Inner {
     issuers: Vec<Arc<Issuer>>,
     remembered: Cache<Digest, Arc<Remembered>>,
-    /// What clients are told, with the address by which they know the server.
+    /// The metadata for clients, with the address by which they know the server.
     resource: Arc<ProtectedResource>,
 }
 
@@ -63,7 +63,7 @@ struct Remembered {
     caller: Arc<Caller>,
     until: Timestamp,
     issuer: Arc<Issuer>,
-    /// The keys by which it was.
+    /// The version of the keys that verified it.
     version: u64,
 }
 
@@ -76,7 +76,7 @@ impl fmt::Debug for Issuers {
 }
 
 impl Issuers {
-    /// The issuers of a server that its clients know by an address.
+    /// Makes the issuers of a server that its clients know by an address.
     ///
     /// # Errors
     /// They cannot be used together.
@@ -104,6 +104,8 @@ impl Issuers {
             before.resource.public_url.as_ref(),
             &before.issuers,
         )?;
+        // First the new set, then the withdrawals: a call in between finds the new rules, and one
+        // that was just accepted by the old ones ends at once.
         let stay = now.issuers.clone();
         self.0.now.store(Arc::new(now));
         for issuer in &before.issuers {
@@ -115,13 +117,14 @@ impl Issuers {
         Ok(())
     }
 
-    /// What is shown, where it is a JWT, of an issuer or not, and there are issuers.
+    /// Returns the credential as a JWT, of an issuer or not, if it has that form and there are
+    /// issuers.
     #[must_use]
-    pub fn jwt(&self, shown: &str) -> Option<Jwt> {
+    pub fn jwt(&self, token: &str) -> Option<Jwt> {
         let of = self.0.now.load();
-        (!of.issuers.is_empty() && is_jwt(shown)).then(|| Jwt {
-            text: shown.to_owned(),
-            digest: Digest::of(shown.as_bytes()),
+        (!of.issuers.is_empty() && is_jwt(token)).then(|| Jwt {
+            text: token.to_owned(),
+            digest: Digest::of(token.as_bytes()),
             of: Arc::clone(&of),
         })
     }
@@ -133,6 +136,7 @@ impl Issuers {
         while !stop.is_cancelled() {
             let now = self.0.now.load_full();
             for issuer in &now.issuers {
+                // One that stays across a reload has its task already.
                 if !kept.iter().any(|one| Arc::ptr_eq(one, issuer)) {
                     tasks.spawn(Arc::clone(issuer).keep(stop.clone()));
                 }
@@ -141,22 +145,22 @@ impl Issuers {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = self.0.changed.notified() => {}
-                Some(ended) = tasks.join_next() => tell(ended),
+                Some(ended) = tasks.join_next() => log_end(ended),
             }
         }
         while let Some(ended) = tasks.join_next().await {
-            tell(ended);
+            log_end(ended);
         }
     }
 
-    /// What to wait for before a token is looked at: keys that are not known yet. None: it
-    /// can be looked at now.
+    /// What to wait for before a token is checked: keys that are not known yet. `None`: it
+    /// can be checked now.
     #[must_use]
     pub fn waiting(&self, jwt: &Jwt) -> Option<Waiting> {
         jwt.of.waiting(jwt)
     }
 
-    /// Whose token this is.
+    /// Returns the caller of a token.
     ///
     /// # Errors
     /// It is not accepted.
@@ -164,22 +168,22 @@ impl Issuers {
         jwt.of.recognize(jwt, now)
     }
 
-    /// What clients of OAuth are told of the server.
+    /// The metadata of the server for OAuth clients.
     #[must_use]
     pub fn resource(&self) -> Arc<ProtectedResource> {
         Arc::clone(&self.0.now.load().resource)
     }
 }
 
-/// The task that kept the keys of an issuer has ended.
-fn tell(ended: Result<(), tokio::task::JoinError>) {
+/// Logs that a task which kept the keys of an issuer has failed.
+fn log_end(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
         tracing::error!(%error, "the keys of an issuer are no longer fetched");
     }
 }
 
 impl Inner {
-    /// Of those that were there before, those that have the same settings stay what they are.
+    /// An issuer with the same settings as before keeps its keys and its callers' streams.
     fn new(
         configs: &[IssuerConfig],
         public_url: Option<&PublicUrl>,
@@ -210,8 +214,8 @@ impl Inner {
         if self.remembered(&jwt.digest).is_some() {
             return None;
         }
-        let shown = peek(&jwt.text).ok()?;
-        let wait = self.issuer(&shown)?.wait_for(shown.kid.as_deref())?;
+        let token = peek(&jwt.text).ok()?;
+        let wait = self.issuer(&token)?.wait_for(token.kid.as_deref())?;
         Some(Box::pin(wait))
     }
 
@@ -220,12 +224,14 @@ impl Inner {
         if let Some(known) = self.remembered(digest).filter(|known| now < known.until) {
             return Ok(Arc::clone(&known.caller));
         }
-        let shown = peek(text)?;
-        let issuer = self.issuer(&shown).ok_or(Refused::Issuer)?;
+        let token = peek(text)?;
+        let issuer = self.issuer(&token).ok_or(Refused::Issuer)?;
         let config = &issuer.config;
         let keys = issuer.keys();
         let keys = keys.ok_or_else(|| Refused::Unavailable(config.name.0.clone()))?;
-        let (claims, key) = verified(text, &shown, &keys)?;
+        let (claims, key) = verified(text, &token, &keys)?;
+        // RFC 8705 and 9449: whoever stole such a token could not use it at a server that checks
+        // the key. Here a thief would pass, so it is refused.
         if claims.contains_key("cnf") {
             return Err(Refused::Bound);
         }
@@ -246,17 +252,20 @@ impl Inner {
             issuer: Arc::clone(issuer),
             version: keys.version,
         };
+        // Only accepted tokens: with refusals an attacker could push those of all callers out of
+        // the cache.
         self.remembered.insert(*digest, Arc::new(known));
         Ok(caller)
     }
 
-    fn issuer(&self, shown: &UnverifiedToken) -> Option<&Arc<Issuer>> {
+    fn issuer(&self, token: &UnverifiedToken) -> Option<&Arc<Issuer>> {
         let mut issuers = self.issuers.iter();
-        issuers.find(|issuer| issuer.config.issuer.text == shown.issuer)
+        issuers.find(|issuer| issuer.config.issuer.text == token.issuer)
     }
 
-    /// A token that was verified by the keys that its issuer still has.
+    /// Finds a token in the cache that was verified by the keys that its issuer still has.
     fn remembered(&self, digest: &Digest) -> Option<Arc<Remembered>> {
+        // Other keys may mean that this token's key was withdrawn, so it is verified again.
         let known = self.remembered.get(digest)?;
         let keys = known.issuer.keys();
         keys.is_some_and(|keys| keys.version == known.version)

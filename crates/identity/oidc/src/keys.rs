@@ -3,20 +3,18 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use jsonwebtoken::jwk::{
-    AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse,
-};
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Keys that an issuer may have.
+/// The most keys of an issuer.
 const MAX_KEYS: usize = 128;
-/// Keys that are tried for one token: more never have one id.
+/// The most keys that are tried for one token: verifying takes time, and a `kid` should be unique.
 const MAX_TRIED: usize = 4;
-/// Characters of the id of a key.
+/// The most characters of the id of a key.
 pub(crate) const MAX_KID: usize = 256;
 
 const RSA: &[Algorithm] = &[
@@ -37,7 +35,7 @@ pub(crate) struct Key {
     pub(crate) withdrawn: CancellationToken,
 }
 
-/// What makes a key the same key.
+/// Tells whether two keys are the same.
 type Identity = (Option<String>, Vec<u8>);
 
 impl Key {
@@ -53,9 +51,9 @@ impl Key {
 /// All keys that an issuer has now.
 pub(crate) struct Keys {
     all: Vec<Arc<Key>>,
-    /// Another number for other keys.
+    /// Grows when the keys change.
     pub(crate) version: u64,
-    /// When it was last known that these are the keys. None: they never were.
+    /// When these were last confirmed to be the keys. `None`: never.
     pub(crate) known_at: Option<Instant>,
 }
 
@@ -64,7 +62,7 @@ struct Set {
     keys: Vec<Value>,
 }
 
-/// No JWK set.
+/// Why a text is no JWK set.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeysError {
     #[error("its keys are not a JWK set")]
@@ -82,14 +80,14 @@ impl Keys {
         }
     }
 
-    /// What was begun with any of them ends.
+    /// Ends the streams that were begun with any of them.
     pub(crate) fn withdraw(&self) {
         for key in &self.all {
             key.withdrawn.cancel();
         }
     }
 
-    /// Reads what an issuer has now. A key that stays is the one that it was; one that has
+    /// Reads the current JWK set. A key that stays keeps its streams; one that has
     /// gone is withdrawn.
     pub(crate) fn replaced(&self, set: &[u8]) -> Result<Self, KeysError> {
         let set: Set = serde_json::from_slice(set).map_err(|_| KeysError::Form)?;
@@ -99,11 +97,13 @@ impl Keys {
         let mut before: HashMap<Identity, &Arc<Key>> =
             self.all.iter().map(|key| (key.identity(), key)).collect();
         let mut is_new = false;
-        // A key of a kind that is not known is for somebody else.
+        // A key of an unknown kind is for other uses, such as encryption: no reason to refuse the
+        // set.
         let read = set.keys.into_iter().filter_map(usable);
         let mut seen = HashSet::new();
         let read = read.filter(|key| seen.insert(key.identity()));
         let keys = read.map(|key| match before.remove(&key.identity()) {
+            // A key that may no longer sign by an algorithm is another key: its old tokens end.
             Some(known) if known.algorithms == key.algorithms => Arc::clone(known),
             gone => {
                 if let Some(gone) = gone {
@@ -125,7 +125,7 @@ impl Keys {
         })
     }
 
-    /// The keys that may have signed what has this header.
+    /// Returns the keys that may have signed a token with this header.
     pub(crate) fn fitting(
         &self,
         kid: Option<&str>,
@@ -146,7 +146,7 @@ impl Keys {
         named.filter(move |key| key.algorithms.contains(&algorithm))
     }
 
-    /// What an operator should know of them: tokens of some keys are refused, because others
+    /// A warning for the operator: tokens of some keys are refused, because others
     /// are tried first. A token without an id is expected only where a key has none.
     pub(crate) fn warning(&self) -> Option<String> {
         let ids: HashSet<_> = self.all.iter().map(|key| key.kid.as_deref()).collect();
@@ -164,7 +164,7 @@ impl Keys {
         })
     }
 
-    /// There is a key of this id; without one: a key at all.
+    /// Tells whether there is a key with this id; without an id: any key.
     pub(crate) fn has(&self, kid: Option<&str>) -> bool {
         let mut keys = self.all.iter();
         keys.any(|key| kid.is_none() || key.kid.as_deref() == kid)
@@ -175,7 +175,7 @@ impl Keys {
     }
 }
 
-/// A key for signatures, of a kind and a size that is safe.
+/// Reads a key for signatures, of a kind and a size that is safe.
 fn usable(jwk: Value) -> Option<Key> {
     let jwk: Jwk = serde_json::from_value(jwk).ok()?;
     let common = &jwk.common;
@@ -188,6 +188,7 @@ fn usable(jwk: Value) -> Option<Key> {
         .as_ref()
         .is_none_or(|all| all.contains(&KeyOperations::Verify));
     let kid = common.key_id.clone();
+    // RFC 7517, 4.2 and 4.3: without `use` and `key_ops` a key is for anything.
     if !signs || !verifies || kid.as_ref().is_some_and(|kid| kid.len() > MAX_KID) {
         return None;
     }
@@ -195,7 +196,7 @@ fn usable(jwk: Value) -> Option<Key> {
     let (decoding, family) = match (&jwk.algorithm, decoding.kind()) {
         (AlgorithmParameters::RSA(_), DecodingKeyKind::RsaModulusExponent { n, e }) => {
             let n = without_zeros(n);
-            // 2,048 to 8,192 bits.
+            // 2,048 to 8,192 bits, as `ring` takes them. Its largest exponent has 33 bits.
             if !(256..=1024).contains(&n.len()) || e.len() > 8 {
                 return None;
             }
@@ -203,6 +204,7 @@ fn usable(jwk: Value) -> Option<Key> {
             (plain, RSA)
         }
         (AlgorithmParameters::EllipticCurve(point), DecodingKeyKind::SecretOrDer(bytes)) => {
+            // An uncompressed point (SEC 1, 2.3.3): the tag and two coordinates.
             let (length, algorithms): (_, &[_]) = match point.curve {
                 EllipticCurve::P256 => (65, &[Algorithm::ES256]),
                 EllipticCurve::P384 => (97, &[Algorithm::ES384]),
@@ -214,15 +216,15 @@ fn usable(jwk: Value) -> Option<Key> {
             let fits = pair.curve == EllipticCurve::Ed25519 && bytes.len() == 32;
             fits.then_some((decoding.clone(), &[Algorithm::EdDSA][..]))?
         }
-        // A shared secret is no key that a server may have.
+        // A shared secret in a public set would let every reader sign.
         _ => return None,
     };
-    let named = common.key_algorithm.map(algorithm);
-    let algorithms = match named {
+    let algorithms = match common.key_algorithm {
         None => family.to_vec(),
+        // A key that names its algorithm is for no other (RFC 8725, 3.1).
         Some(named) => {
-            let one = family.iter().find(|it| Some(**it) == named)?;
-            vec![*one]
+            let named = Algorithm::try_from(named).ok()?;
+            family.contains(&named).then(|| vec![named])?
         }
     };
     Some(Key {
@@ -234,22 +236,7 @@ fn usable(jwk: Value) -> Option<Key> {
 }
 
 fn without_zeros(bytes: &[u8]) -> &[u8] {
+    // RFC 7518, 6.3.1.1: some libraries put a zero octet in front, which `ring` refuses.
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     bytes.get(zeros..).unwrap_or_default()
-}
-
-/// The signature that a key says it is for; none: something else.
-fn algorithm(named: KeyAlgorithm) -> Option<Algorithm> {
-    Some(match named {
-        KeyAlgorithm::RS256 => Algorithm::RS256,
-        KeyAlgorithm::RS384 => Algorithm::RS384,
-        KeyAlgorithm::RS512 => Algorithm::RS512,
-        KeyAlgorithm::PS256 => Algorithm::PS256,
-        KeyAlgorithm::PS384 => Algorithm::PS384,
-        KeyAlgorithm::PS512 => Algorithm::PS512,
-        KeyAlgorithm::ES256 => Algorithm::ES256,
-        KeyAlgorithm::ES384 => Algorithm::ES384,
-        KeyAlgorithm::EdDSA => Algorithm::EdDSA,
-        _ => return None,
-    })
 }

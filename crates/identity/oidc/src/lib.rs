@@ -1,4 +1,4 @@
-//! Sign-in by the JWTs of OpenID Connect issuers, and what MCP clients are told so that they
+//! Sign-in by the JWTs of OpenID Connect issuers, and the metadata by which MCP clients
 //! get one.
 //!
 //! Rules:
@@ -13,15 +13,15 @@
 //!   time and size, at addresses that `egress` permits, without following redirects. A call
 //!   waits for them only where its token names a key that is not known, and not for long. Keys
 //!   of an issuer that does not answer stay usable for a day.
-//! * A token that was verified is remembered by its SHA-256, until it expires or the keys of its
-//!   issuer change. What was begun with it ends when its key is withdrawn, or the settings of its
+//! * A verified token is cached by its SHA-256, until it expires or the keys of its
+//!   issuer change. Its streams end when its key is withdrawn, or the settings of its
 //!   issuer change.
-//! * Rules are tried in order, and the first that matches says what the caller may do. Scopes
+//! * Rules are tried in order, and the first that matches decides what the caller may do. Scopes
 //!   of a token take from that, and never add.
 //!
-//! Without the feature `issuers` there are none, and settings that name one are refused.
+//! Without the feature `issuers` there are no issuers, and settings that name one are refused.
 //!
-//! Not here: tokens of this server (`tokens`), where a request comes in and what it wants
+//! Not here: tokens of this server (`tokens`), how requests are received and what they need
 //! (`server`), cryptography (`ring`), and the form of JWTs (`jsonwebtoken`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 
 use model::{Code, Failure};
 
-/// Why a token is not accepted. What is told before its signature is right says nothing that
+/// Why a token is not accepted. A refusal before its signature is verified says nothing that
 /// the token does not say itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It is longer than any that is read.
+    /// It is longer than the limit.
     #[error("The token has more than {0} characters")]
     TooLong(usize),
     /// It is no JWT, or its header cannot be read.
@@ -16,13 +16,13 @@ pub enum Refused {
         "What the call shows is no JWT that can be read, or is signed in a way that is not accepted"
     )]
     Form,
-    /// Its header has what this server does not know.
+    /// Its header has extensions that this server does not know.
     #[error("The token has `crit` in its header, which this server does not know")]
     Critical,
     /// It is of another type.
     #[error("The token is neither an access token nor an ID token")]
     Type,
-    /// It is bound to a key of its holder, which a bearer does not show.
+    /// It is bound to a key of its holder, which a bearer does not present.
     #[error("The token is bound to a key (`cnf`), so it is not accepted from a bearer")]
     Bound,
     /// Its issuer is not in the config file.
@@ -36,10 +36,10 @@ pub enum Refused {
     /// It was not signed by the key that it names.
     #[error("The signature of the token is wrong")]
     Signature,
-    /// A claim is not there, or cannot be read.
+    /// A claim is missing, or cannot be read.
     #[error("The claim `{0}` of the token is missing, or is wrong")]
     Claim(&'static str),
-    /// It is for somebody else.
+    /// It is for another audience.
     #[error("The token is for another audience (`aud`)")]
     Audience,
     /// It has expired.

@@ -1,5 +1,5 @@
-//! What a client of OAuth is told of the server: which issuers it accepts tokens of (RFC 9728),
-//! and what is missing where a call is refused (RFC 6750, 3).
+//! Metadata of the server for OAuth clients: the issuers whose tokens it accepts (RFC 9728),
+//! and the challenge of a refused call (RFC 6750, 3).
 
 use http::{HeaderMap, HeaderValue, header};
 use serde_json::{Value, json};
@@ -9,11 +9,11 @@ use model::{Code, Failure};
 
 use crate::PublicUrl;
 
-/// Where the metadata of a server are.
+/// The path of a server's metadata.
 const METADATA: &str = "/.well-known/oauth-protected-resource";
-/// What a client has to send, in the words of a message.
+/// The header that a client has to send, as messages write it.
 pub const HEADER: &str = "authorization: Bearer TOKEN";
-/// Characters of a challenge.
+/// The most characters of a challenge.
 pub(crate) const MAX_CHALLENGE: usize = 4_096;
 
 /// A server as clients of OAuth see it.
@@ -26,7 +26,7 @@ pub struct ProtectedResource {
 }
 
 impl ProtectedResource {
-    /// The metadata of the server, or of what it serves to clients of MCP, by the path that is
+    /// The metadata of the server, or of its MCP endpoint, by the path that is
     /// asked for.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl ProtectedResource {
         Ok(metadata)
     }
 
-    /// A client can find an issuer.
+    /// Tells whether a client can find an issuer.
     pub(crate) fn has_issuers(&self) -> bool {
         self.address().is_some()
     }
@@ -78,15 +78,16 @@ impl ProtectedResource {
             .suggest("The operator creates tokens: `repertoire token create NAME --role ROLE`")
     }
 
-    /// Says in the `WWW-Authenticate` of a refusal where the issuers are named, and which
-    /// scopes to ask for. `path`: what was asked for.
+    /// Adds to the `WWW-Authenticate` of a refusal where the issuers are named, and which
+    /// scopes to ask for. `path`: that of the request.
     pub fn challenge(&self, path: &str, headers: &mut HeaderMap) {
         let Some(url) = self.address() else { return };
-        let Some(said) = headers.get(header::WWW_AUTHENTICATE) else {
+        let refusal = headers.get(header::WWW_AUTHENTICATE);
+        let Some(Ok(refusal)) = refusal.map(HeaderValue::to_str) else {
             return;
         };
-        let Ok(said) = said.to_str() else { return };
-        // A client of MCP compares what the metadata name with what it was told to call.
+        // RFC 9728, 3.3: a client compares the `resource` of the metadata with the URL that it
+        // called. The path is copied into a quoted string, so only harmless characters pass.
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_".contains(&byte);
         let is_mcp = path == "/mcp" || path.starts_with("/mcp/");
         let part = if is_mcp && path.bytes().all(is_plain) {
@@ -94,8 +95,10 @@ impl ProtectedResource {
         } else {
             ""
         };
-        let mut text = format!("{said}, resource_metadata=\"{url}{METADATA}{part}\"");
-        if self.has_scopes && !said.contains("scope=") {
+        let mut text = format!("{refusal}, resource_metadata=\"{url}{METADATA}{part}\"");
+        if self.has_scopes && !refusal.contains("scope=") {
+            // A first sign-in asks for reading alone. For more the client is refused again, with a
+            // `scope` of its own.
             let first: Vec<_> = Role::Reader.actions().iter().map(Action::name).collect();
             text = format!("{text}, scope=\"{}\"", first.join(" "));
         }

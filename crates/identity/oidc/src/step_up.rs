@@ -1,5 +1,5 @@
-//! Which calls of tools over MCP are refused by HTTP, so that a client signs in, or signs in
-//! again for more: none looks for a challenge in the result of a tool.
+//! Decides which tool calls over MCP are refused by HTTP, so that a client signs in, or signs in
+//! again for more scopes: clients look for no challenge in the result of a tool.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::Issuers;
 use access::{Access, Action};
 use model::Failure;
 
-/// What each tool asks of its caller.
+/// The actions that each tool needs.
 #[derive(Debug)]
 pub struct StepUp {
     issuers: Issuers,
@@ -28,7 +28,7 @@ impl StepUp {
         Self { issuers, tools }
     }
 
-    /// Looks at a call of a tool before it is handled.
+    /// Checks a tool call before it is handled.
     ///
     /// # Errors
     /// Its caller may not call it, and may after a sign-in.
@@ -36,36 +36,28 @@ impl StepUp {
         if !self.may_change(access) {
             return Ok(());
         }
-        // A tool of a loaded skill is in no contract.
+        // The tools of a loaded skill are in no contract. They need the right to call tools.
         let unlocked = [Some(Action::Call)];
         let needs = self.tools.get(tool);
         let needs = needs.map_or(&unlocked[..], Vec::as_slice);
-        let refusals = needs.iter().map(|need| match need {
-            None => Ok(()),
-            Some(action) => access.require(*action),
-        });
-        let mut first = Ok(());
-        for refusal in refusals {
-            match refusal {
-                Ok(()) => return Ok(()),
-                Err(failure) if first.is_ok() => first = Err(failure),
-                Err(_) => {}
-            }
-        }
-        // What no sign-in brings is told to the model, like any other refusal.
-        let brings = |failure: &Failure| {
+        let permitted = needs
+            .iter()
+            .map(|need| need.map_or(Ok(()), |action| access.require(action)));
+        // A tool may call several rpcs, and one that is permitted is enough: the call layer refuses
+        // the others. Of several refusals the first counts.
+        let first = permitted.reduce(|first, next| next.or(first));
+        // A sign-in brings nothing that only the operator can give. The model gets that refusal as
+        // the tool's result, like any other.
+        let sign_in_helps = |failure: &Failure| {
             access.caller.is_anonymous() || failure.details.iter().any(|(name, _)| name == "scope")
         };
-        first.or_else(|failure| {
-            if brings(&failure) {
-                Err(failure)
-            } else {
-                Ok(())
-            }
-        })
+        match first {
+            Some(Err(failure)) if sign_in_helps(&failure) => Err(failure),
+            _ => Ok(()),
+        }
     }
 
-    /// The caller may do more after a sign-in by an issuer.
+    /// Tells whether the caller could do more after a sign-in by an issuer.
     fn may_change(&self, access: &Access) -> bool {
         let bound = access.caller.scope.is_some() || access.caller.is_anonymous();
         access.signs_in && bound && self.issuers.resource().has_issuers()

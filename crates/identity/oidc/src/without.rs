@@ -1,4 +1,4 @@
-//! Issuers of a server: this build leaves them out.
+//! The same names without issuers, for builds without the feature.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::config::{IssuerConfig, PublicUrl, check};
 use crate::{ConfigError, ProtectedResource, Refused};
 use access::Caller;
 
-/// What may be a token of an issuer: nothing is.
+/// A token of an issuer: there is none.
 #[derive(Debug)]
 pub enum Jwt {}
 
-/// What a call waits for before its token is looked at.
+/// A wait before a call's token is checked.
 pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The issuers whose tokens a server accepts: none.
@@ -24,7 +24,7 @@ pub struct Issuers {
 }
 
 impl Issuers {
-    /// None of them.
+    /// Makes a server without issuers.
     ///
     /// # Errors
     /// There are some.
@@ -44,7 +44,7 @@ impl Issuers {
         })
     }
 
-    /// There are none still.
+    /// Refuses issuers.
     ///
     /// # Errors
     /// There are some.
@@ -52,13 +52,13 @@ impl Issuers {
         none(configs)
     }
 
-    /// No token is of one.
+    /// Takes no text for a token.
     #[must_use]
     pub fn jwt(&self, _shown: &str) -> Option<Jwt> {
         None
     }
 
-    /// Has nothing to keep.
+    /// Waits until it is stopped: there are no keys to keep.
     pub async fn keep(&self, stop: CancellationToken) {
         stop.cancelled().await;
     }
@@ -69,7 +69,7 @@ impl Issuers {
         match *jwt {}
     }
 
-    /// Nobody's.
+    /// Returns the caller of a token.
     ///
     /// # Errors
     /// Never: there is no such token.
@@ -77,7 +77,7 @@ impl Issuers {
         match *jwt {}
     }
 
-    /// What clients of OAuth are told of the server.
+    /// The metadata of the server for OAuth clients.
     #[must_use]
     pub fn resource(&self) -> Arc<ProtectedResource> {
         Arc::clone(&self.resource)

@@ -1,4 +1,4 @@
-//! What a client is told that speaks HTTP without TLS.
+//! The answer to a client that speaks HTTP without TLS.
 
 use std::io;
 use std::time::Duration;
@@ -9,17 +9,19 @@ use tokio::net::TcpStream;
 const SENTENCE: &str = "This port speaks TLS: write https:// in the address of the server.";
 /// How the first bytes of HTTP/2 begin.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";
-/// What is read of a client that goes on after its answer, and for how long.
+/// How much is read of a client that keeps sending after its answer, and for how long.
 const MAX_REST: u64 = 64 * 1024;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Answers in the version of HTTP that the client speaks, if it speaks any.
+/// Answers in the client's version of HTTP. Anything else is closed without an answer.
 pub(crate) async fn answer(mut stream: TcpStream) -> io::Result<()> {
     let mut first = [0; 64];
     let read = stream.read(&mut first).await?;
     let first = first.get(..read).unwrap_or_default();
     if first.starts_with(PREFACE) {
         stream.write_all(&http2()).await?;
+    // The methods of HTTP are in capitals. No answer to other protocols: a scanner need not learn
+    // what listens here.
     } else if first.first().is_some_and(u8::is_ascii_uppercase) {
         stream.write_all(http1().as_bytes()).await?;
     } else {
@@ -28,14 +30,14 @@ pub(crate) async fn answer(mut stream: TcpStream) -> io::Result<()> {
     drain(stream).await
 }
 
-/// Closes a connection after its last answer: a socket that is closed with bytes unread takes
-/// its answer back.
+/// Closes a connection after its last answer. Closing a socket with unread bytes sends a reset,
+/// and the client may then lose the answer.
 pub(crate) async fn drain(mut stream: TcpStream) -> io::Result<()> {
     stream.shutdown().await?;
     let mut rest = tokio::io::sink();
     let mut unread = stream.take(MAX_REST);
     let unread = tokio::io::copy(&mut unread, &mut rest);
-    // Whether it goes on or not, the connection is over.
+    // At the timeout the connection is closed as well: a client must not hold it by sending on.
     let _ended = tokio::time::timeout(DRAIN_TIMEOUT, unread).await;
     Ok(())
 }
@@ -47,9 +49,11 @@ fn http1() -> String {
     )
 }
 
-/// The settings of a server, none of them, and the end of the connection for want of TLS
-/// (RFC 9113, 6.5, 6.8 and 7: `INADEQUATE_SECURITY`).
+/// An empty SETTINGS frame, then GOAWAY with `INADEQUATE_SECURITY`
+/// (RFC 9113, 6.5, 6.8 and 7).
 fn http2() -> Vec<u8> {
+    // Each frame: three bytes of length, type, flags, four bytes of stream. A server's first frame
+    // has to be SETTINGS, or clients report a broken protocol instead of the reason.
     let mut frames = vec![0, 0, 0, 0x4, 0, 0, 0, 0, 0];
     let length = u32::try_from(8 + SENTENCE.len()).unwrap_or_default();
     frames.extend_from_slice(length.to_be_bytes().get(1..).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The certificate that a client has shown, and how long it holds.
+//! The certificate that a client has presented, and how long it is valid.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use model::{Clock as _, SystemClock};
 
 /// A certificate that was verified when its connection began.
 pub struct ClientCertificate {
-    /// What it calls its owner.
+    /// The names of its owner.
     pub names: CertificateNames,
     /// When it ends.
     pub not_after: Timestamp,
     chain: Vec<CertificateDer<'static>>,
     tls: Arc<Inner>,
-    /// Told when the authorities change.
+    /// Changes when the authorities change.
     authorities: watch::Receiver<u64>,
 }
 
@@ -36,8 +36,8 @@ impl std::fmt::Debug for ClientCertificate {
 }
 
 impl ClientCertificate {
-    /// What a client has shown. `authorities` is from before its handshake, so that no change
-    /// is missed. None: it cannot be read, or has ended.
+    /// Reads the chain that a client has presented. `authorities` is from before its handshake, so
+    /// that no change is missed. `None`: it cannot be read, or has ended.
     pub(crate) fn new(
         chain: &[CertificateDer<'static>],
         tls: Arc<Inner>,
@@ -45,7 +45,8 @@ impl ClientCertificate {
     ) -> Option<Self> {
         let first = parsed(chain.first()?)?;
         let not_after = not_after(&first)?;
-        // One that was verified some time ago, where its session is resumed.
+        // A resumed session brings the certificate of its first handshake without verifying it
+        // again.
         if not_after <= SystemClock.now() {
             return None;
         }
@@ -58,7 +59,7 @@ impl ClientCertificate {
         })
     }
 
-    /// Returns when the certificate has ended, or when no authority that is trusted now has
+    /// Returns when the certificate has ended, or when no currently trusted authority has
     /// signed it.
     pub async fn lapsed(mut self) {
         loop {
@@ -67,8 +68,9 @@ impl ClientCertificate {
                 return;
             };
             tokio::select! {
-                // Looked at again then: a clock may have been set.
-                () = tokio::time::sleep(left.min(MAX_RELOAD_DELAY).max(MIN_RELOAD_DELAY)) => {}
+                // In steps, since `sleep` does not follow a clock that is set. At least a
+                // millisecond: a rest below that would spin.
+                () = tokio::time::sleep(left.min(MAX_CHECK_DELAY).max(MIN_CHECK_DELAY)) => {}
                 changed = self.authorities.changed() => {
                     if changed.is_err() || !self.is_trusted() {
                         return;
@@ -84,15 +86,17 @@ impl ClientCertificate {
         else {
             return false;
         };
+        // The whole chain, as in a handshake: the client may depend on an intermediate certificate
+        // of its own.
         let now = UnixTime::now();
         verifier.verify_client_cert(first, rest, now).is_ok()
     }
 }
 
-const MAX_RELOAD_DELAY: Duration = Duration::from_secs(3600);
-const MIN_RELOAD_DELAY: Duration = Duration::from_millis(1);
+const MAX_CHECK_DELAY: Duration = Duration::from_secs(3600);
+const MIN_CHECK_DELAY: Duration = Duration::from_millis(1);
 
-/// What a certificate calls its owner. None: its names cannot be read.
+/// Reads the names of a certificate's owner. `None`: they cannot be read.
 pub(crate) fn names(certificate: &X509Certificate<'_>) -> Option<CertificateNames> {
     let mut names = CertificateNames::default();
     if let Some(alternative) = certificate.subject_alternative_name().ok()? {
@@ -105,7 +109,7 @@ pub(crate) fn names(certificate: &X509Certificate<'_>) -> Option<CertificateName
             }
         }
     }
-    // Where there are several, nobody says which of them is meant.
+    // With several common names a rule could match one that the authority did not check.
     let mut common = certificate.subject().iter_common_name();
     if let (Some(name), None) = (common.next(), common.next()) {
         names.common_name = name.as_str().ok().map(str::to_owned);

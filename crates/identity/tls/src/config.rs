@@ -1,10 +1,10 @@
-//! The settings, and what may be wrong with them.
+//! The settings, and mistakes in them.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
-/// TLS of the port. Without any of it the port speaks none.
+/// TLS of the port. Without any setting the port speaks none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TlsConfig {
@@ -14,24 +14,24 @@ pub struct TlsConfig {
     pub key: Option<PathBuf>,
     /// The authorities of clients' certificates, in PEM.
     pub client_ca: Option<PathBuf>,
-    /// Whether clients show certificates.
+    /// The policy for client certificates.
     pub client_certificates: ClientCertificates,
 }
 
-/// Whether clients show certificates.
+/// The policy for client certificates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientCertificates {
     /// They are not asked for one.
     #[default]
     None,
-    /// They may: who shows none is nobody in particular.
+    /// They may: a client without one is anonymous.
     Optional,
-    /// They have to: who shows none gets no connection.
+    /// They have to: a client without one gets no connection.
     Required,
 }
 
-/// What is wrong with a setting, or with the file that it names.
+/// A mistake in a setting, or in the file that it names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct Mistake {
@@ -53,7 +53,7 @@ impl Mistake {
         self.key
     }
 
-    /// What is wrong with it.
+    /// The message, without the key.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -65,7 +65,7 @@ pub(crate) const KEY: &str = "tls.key";
 pub(crate) const CLIENT_CA: &str = "tls.client_ca";
 const CLIENT_CERTIFICATES: &str = "tls.client_certificates";
 
-/// Where the files are.
+/// The paths of the files.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsFiles {
     pub(crate) certificate: PathBuf,
@@ -75,23 +75,25 @@ pub(crate) struct TlsFiles {
 }
 
 impl TlsConfig {
-    /// The port speaks TLS.
+    /// Tells whether the port speaks TLS.
     #[must_use]
     pub fn is_on(&self) -> bool {
+        // Any setting turns it on: half a configuration is then a mistake, and never a port that
+        // silently speaks no TLS.
         *self != Self::default()
     }
 
-    /// Clients are asked for certificates.
+    /// Tells whether clients are asked for certificates.
     #[must_use]
     pub fn asks_clients(&self) -> bool {
         self.client_certificates != ClientCertificates::None
     }
 
-    /// Where the files are.
+    /// The paths of the files.
     ///
     /// # Errors
     /// A setting is missing that another one needs.
-    pub(crate) fn places(&self) -> Result<TlsFiles, Mistake> {
+    pub(crate) fn files(&self) -> Result<TlsFiles, Mistake> {
         let certificate = self.certificate.clone().ok_or_else(|| {
             let needs = "TLS needs the server's certificate: name its file, in PEM";
             Mistake::new(CERTIFICATE, needs)
@@ -122,7 +124,7 @@ impl TlsConfig {
         }
     }
 
-    /// What is wrong with the settings and the files that they name. Blocks.
+    /// Checks the settings and the files that they name. Blocks.
     #[must_use]
     pub fn mistake(&self) -> Option<Mistake> {
         if !self.is_on() {

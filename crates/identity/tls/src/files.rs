@@ -10,32 +10,34 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use crate::config::{CERTIFICATE, CLIENT_CA, KEY, Mistake, TlsFiles};
 use model::Digest;
 
-/// Bytes of a file.
+/// The most bytes of a file.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
-/// Certificates between a server's and its authority, with these.
+/// The most certificates from a server's to its authority's.
 pub(crate) const MAX_CHAIN: usize = 16;
 
-/// What is in the files.
+/// The contents of the files, read together.
 pub(crate) struct Contents {
     certificate: Vec<u8>,
     key: Vec<u8>,
     client_ca: Option<Vec<u8>>,
-    /// Of all of them.
+    /// The digest of all of them.
     pub(crate) digest: Digest,
-    /// Of the authorities of clients.
+    /// The digest of the authorities of clients.
     pub(crate) client_ca_digest: Option<Digest>,
 }
 
 impl Contents {
     /// Reads the files. Blocks.
-    pub(crate) fn read(places: &TlsFiles) -> Result<Self, Mistake> {
-        let certificate = read(CERTIFICATE, &places.certificate)?;
-        let key = read(KEY, &places.key)?;
-        let client_ca = places.client_ca.as_deref();
+    pub(crate) fn read(files: &TlsFiles) -> Result<Self, Mistake> {
+        let certificate = read(CERTIFICATE, &files.certificate)?;
+        let key = read(KEY, &files.key)?;
+        let client_ca = files.client_ca.as_deref();
         let client_ca = client_ca.map(|path| read(CLIENT_CA, path)).transpose()?;
         let client_ca_digest = client_ca.as_deref().map(Digest::of);
         let mut digests = Vec::new();
         for part in [Some(&certificate), Some(&key), client_ca.as_ref()] {
+            // A digest of digests: with the bytes one behind the other, a line that moves from one
+            // file to the next would go unnoticed.
             let digest = Digest::of(part.map(Vec::as_slice).unwrap_or_default());
             digests.extend_from_slice(digest.as_bytes());
         }
@@ -49,10 +51,10 @@ impl Contents {
     }
 
     /// The server's certificate, and those up to its authority.
-    pub(crate) fn chain(&self, places: &TlsFiles) -> Result<Vec<CertificateDer<'static>>, Mistake> {
-        let chain = certificates(CERTIFICATE, &places.certificate, &self.certificate)?;
+    pub(crate) fn chain(&self, files: &TlsFiles) -> Result<Vec<CertificateDer<'static>>, Mistake> {
+        let chain = certificates(CERTIFICATE, &files.certificate, &self.certificate)?;
         if chain.len() > MAX_CHAIN {
-            let (shown, found) = (places.certificate.display(), chain.len());
+            let (shown, found) = (files.certificate.display(), chain.len());
             let message = format!(
                 "`{shown}` has {found} certificates, more than the {MAX_CHAIN} that may stand between a server and its authority"
             );
@@ -64,25 +66,25 @@ impl Contents {
     /// The authorities of clients.
     pub(crate) fn authorities(
         &self,
-        places: &TlsFiles,
+        files: &TlsFiles,
     ) -> Result<Option<Vec<CertificateDer<'static>>>, Mistake> {
-        let (Some(path), Some(bytes)) = (&places.client_ca, &self.client_ca) else {
+        let (Some(path), Some(bytes)) = (&files.client_ca, &self.client_ca) else {
             return Ok(None);
         };
         certificates(CLIENT_CA, path, bytes).map(Some)
     }
 
     /// The key of the certificate.
-    pub(crate) fn key(&self, places: &TlsFiles) -> Result<PrivateKeyDer<'static>, Mistake> {
+    pub(crate) fn key(&self, files: &TlsFiles) -> Result<PrivateKeyDer<'static>, Mistake> {
         PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| {
-            let path = places.key.display();
+            let path = files.key.display();
             let is_encrypted = String::from_utf8_lossy(&self.key).contains("ENCRYPTED");
             let message = match error {
                 pem::Error::NoItemsFound if is_encrypted => format!(
                     "the key in `{path}` is encrypted: decrypt it, for instance with `openssl pkey -in FILE -out FILE`"
                 ),
                 pem::Error::NoItemsFound => format!("`{path}` has no private key in PEM"),
-                // What the error quotes could be a line of the key.
+                // Without the error: it may quote a line of the key.
                 _ => format!("`{path}` is damaged PEM"),
             };
             Mistake::new(KEY, message)
@@ -107,26 +109,26 @@ fn certificates(
     }
 }
 
-/// A file, up to a limit. A relative path is told as what it comes to.
+/// Reads a file, up to a limit. Messages name a relative path as an absolute one.
 fn read(setting: &'static str, path: &Path) -> Result<Vec<u8>, Mistake> {
     let shown = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let shown = shown.display();
-    let told = |error: io::Error| {
+    let mistake = |error: io::Error| {
         let message = match error.kind() {
             io::ErrorKind::NotFound => format!("there is no file `{shown}`"),
             _ => format!("cannot read `{shown}`: {error}"),
         };
         Mistake::new(setting, message)
     };
-    // Before it is opened: a pipe would wait for who writes it.
-    if !std::fs::metadata(path).map_err(told)?.is_file() {
+    // Before it is opened: opening a pipe waits for a writer.
+    if !std::fs::metadata(path).map_err(mistake)?.is_file() {
         return Err(Mistake::new(setting, format!("`{shown}` is no file")));
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(told)?;
+    let file = File::open(path).map_err(mistake)?;
     file.take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(told)?;
+        .map_err(mistake)?;
     if bytes.len() as u64 > MAX_BYTES {
         let message = format!("`{shown}` has more than {} MiB", MAX_BYTES >> 20);
         return Err(Mistake::new(setting, message));
@@ -134,8 +136,9 @@ fn read(setting: &'static str, path: &Path) -> Result<Vec<u8>, Mistake> {
     Ok(bytes)
 }
 
-/// Everybody on the machine may read a key, or write it.
+/// Tells whether everybody on the machine may read or write a file.
 pub(crate) fn is_open_to_others(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
+    // Not the group: Debian's `ssl-cert`, for one, gives services their keys by a group.
     std::fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o006 != 0)
 }

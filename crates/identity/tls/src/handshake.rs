@@ -1,4 +1,4 @@
-//! A handshake: in its time, and with an answer for who speaks no TLS.
+//! Handshakes: within a time limit, and with an answer for clients that speak no TLS.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio_rustls::server::TlsStream;
 use crate::server::Tls;
 use crate::{ClientCertificate, cleartext};
 
-/// What the first byte of a handshake is (RFC 8446, 5.1).
+/// The first byte of a handshake (RFC 8446, 5.1).
 const HANDSHAKE_TAG: u8 = 0x16;
 
 /// A connection with TLS.
@@ -19,17 +19,17 @@ const HANDSHAKE_TAG: u8 = 0x16;
 pub struct Secured {
     /// Its bytes.
     pub stream: TlsStream<TcpStream>,
-    /// What its client has shown; none: nothing.
+    /// The certificate that its client has presented, if any.
     pub client: Option<ClientCertificate>,
 }
 
-/// A connection has no TLS.
+/// Why a connection got no TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum HandshakeError {
     /// It took too long.
     #[error("the handshake timed out")]
     Slow,
-    /// The client speaks something else, and was told.
+    /// The client speaks something else, and got an answer.
     #[error("the client does not speak TLS")]
     Cleartext,
     /// The client's certificate has ended since its session began, or cannot be read.
@@ -41,10 +41,10 @@ pub enum HandshakeError {
 }
 
 impl Tls {
-    /// Makes TLS of a connection, within a time.
+    /// Makes the handshake of a connection, within a time limit.
     ///
     /// # Errors
-    /// The client speaks no TLS, is too slow, or shows what is not accepted.
+    /// The client speaks no TLS, is too slow, or presents a certificate that is not accepted.
     pub async fn accept(
         &self,
         stream: TcpStream,
@@ -60,19 +60,21 @@ impl Tls {
 
     async fn handshake(&self, stream: TcpStream) -> Result<Secured, HandshakeError> {
         let mut first = [0];
+        // Without taking the byte, which the handshake needs.
         if stream.peek(&mut first).await? == 1 && first != [HANDSHAKE_TAG] {
             cleartext::answer(stream).await?;
             return Err(HandshakeError::Cleartext);
         }
-        // Before the configuration is chosen.
+        // Before the configuration is chosen: a change of the authorities in between is then seen,
+        // and the certificate verified again.
         let authorities = self.0.authorities();
         let config = Arc::clone(&self.0.loaded().config);
         let accepting = TlsAcceptor::from(config).accept(stream).into_fallible();
         let stream = match accepting.await {
             Ok(stream) => stream,
             Err((error, stream)) => {
-                // So that the client hears why. Where it is gone there is nobody to tell.
-                let _told = cleartext::drain(stream).await;
+                // So that the alert with the reason arrives. An error: the client is gone.
+                let _gone = cleartext::drain(stream).await;
                 return Err(error.into());
             }
         };

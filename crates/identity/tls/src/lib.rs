@@ -4,17 +4,17 @@
 //! Rules:
 //!
 //! * TLS 1.2 and 1.3, HTTP/2 and HTTP/1.1 by ALPN, the cryptography of `ring`.
-//! * Files are looked at again and again, by what is in them: a link that is put in place of
-//!   another one, as Kubernetes does, is a change like any other. What is new has to be the
-//!   same in two looks, so that a file which is half written is never taken.
+//! * Files are polled for their contents: a link that replaces
+//!   another one, as Kubernetes does it, is a change like any other. A change has to be the
+//!   same in two polls, so that a half-written file is never loaded.
 //! * With any of the files the whole configuration is replaced, and with it the sessions that
 //!   a client may resume: nobody resumes one whose certificate was verified by an authority
 //!   that is trusted no more.
-//! * Files that cannot be used change nothing: what was loaded before stays, and it is told.
+//! * Files that cannot be used change nothing: the loaded ones stay, and the log says why.
 //! * A client's certificate is verified again when the authorities change, and has an end: a
 //!   connection does not outlive what it signed in with ([`ClientCertificate::lapsed`]).
 //! * A handshake has a time limit, from the first byte to the last. How many there may be at
-//!   once is for whoever takes the connection (`admission`).
+//!   once is up to the caller (`admission`).
 //!
 //! Not here: which port, who may have how many connections (`server`), what a certificate
 //! allows (`tokens`), revocation lists.

@@ -1,4 +1,4 @@
-//! A configuration as it was loaded, with all that belongs to it and to no other.
+//! A loaded configuration, with all that belongs to it alone.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::config::{CERTIFICATE, CLIENT_CA, KEY, Mistake, TlsFiles};
 use crate::files::Contents;
 use model::Digest;
 
-/// Sessions that clients may resume.
+/// The most sessions that clients may resume.
 const SESSION_CACHE_CAPACITY: usize = 1024;
-/// By ALPN, in the order in which the server likes them.
+/// The protocols of ALPN, in the server's order of preference.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// A configuration.
 pub(crate) struct Loaded {
     pub(crate) config: Arc<ServerConfig>,
-    /// Verifies what clients show; none: they are not asked.
+    /// Verifies client certificates; none: clients are not asked.
     pub(crate) verifier: Option<Arc<dyn ClientCertVerifier>>,
     /// When the server's certificate ends.
     pub(crate) not_after: Timestamp,
@@ -32,20 +32,20 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Makes one of what is in the files.
-    pub(crate) fn new(contents: &Contents, places: &TlsFiles) -> Result<Self, Mistake> {
+    /// Makes a configuration of the contents of the files.
+    pub(crate) fn new(contents: &Contents, files: &TlsFiles) -> Result<Self, Mistake> {
         let provider = Arc::new(ring::default_provider());
-        let (chain, key) = (contents.chain(places)?, contents.key(places)?);
+        let (chain, key) = (contents.chain(files)?, contents.key(files)?);
         let first = chain.first().map(AsRef::as_ref).unwrap_or_default();
-        let shown = places.certificate.display();
+        let shown = files.certificate.display();
         let not_after = parsed(first).as_ref().and_then(not_after);
         let not_after = not_after.ok_or_else(|| {
             let message = format!("`{shown}` has no certificate that can be read");
             Mistake::new(CERTIFICATE, message)
         })?;
-        let verifier = match contents.authorities(places)? {
+        let verifier = match contents.authorities(files)? {
             None => None,
-            Some(authorities) => Some(verifier(authorities, places, &provider)?),
+            Some(authorities) => Some(verifier(authorities, files, &provider)?),
         };
         let builder = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13, &TLS12])
@@ -56,9 +56,12 @@ impl Loaded {
         };
         let mut config = builder
             .with_single_cert(chain, key)
-            .map_err(|error| unusable(&error, places))?;
+            .map_err(|error| unusable(&error, files))?;
         config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+        // In memory and per configuration, without tickets that hold the session: with a new
+        // configuration nobody resumes a session of the old one.
         config.session_storage = ServerSessionMemoryCache::new(SESSION_CACHE_CAPACITY);
+        // Each takes a slot of the cache, and rustls sends two.
         config.send_tls13_tickets = 1;
         Ok(Self {
             config: Arc::new(config),
@@ -72,11 +75,11 @@ impl Loaded {
 
 fn verifier(
     authorities: Vec<CertificateDer<'static>>,
-    places: &TlsFiles,
+    files: &TlsFiles,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, Mistake> {
     let mistake = |error: &dyn std::fmt::Display| {
-        let path = places.client_ca.as_deref().unwrap_or("".as_ref());
+        let path = files.client_ca.as_deref().unwrap_or("".as_ref());
         let message = format!("`{}` has no authority: {error}", path.display());
         Mistake::new(CLIENT_CA, message)
     };
@@ -86,7 +89,7 @@ fn verifier(
     }
     let builder =
         WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-    let builder = if places.is_required {
+    let builder = if files.is_required {
         builder
     } else {
         builder.allow_unauthenticated()
@@ -94,9 +97,9 @@ fn verifier(
     builder.build().map_err(|error| mistake(&error))
 }
 
-/// Why a certificate and a key make no pair.
-fn unusable(error: &Error, places: &TlsFiles) -> Mistake {
-    let (certificate, key) = (places.certificate.display(), places.key.display());
+/// Says why a certificate and a key make no pair.
+fn unusable(error: &Error, files: &TlsFiles) -> Mistake {
+    let (certificate, key) = (files.certificate.display(), files.key.display());
     match error {
         Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => Mistake::new(
             KEY,
@@ -110,13 +113,13 @@ fn unusable(error: &Error, places: &TlsFiles) -> Mistake {
     }
 }
 
-/// A certificate; none: it cannot be read.
+/// Parses a certificate; none: it cannot be read.
 pub(crate) fn parsed(certificate: &[u8]) -> Option<X509Certificate<'_>> {
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
     Some(certificate)
 }
 
-/// When a certificate ends.
+/// Returns when a certificate ends.
 pub(crate) fn not_after(certificate: &X509Certificate<'_>) -> Option<Timestamp> {
     Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()
 }

@@ -1,4 +1,4 @@
-//! What an operator is told who asks whether all is well.
+//! The state of the files, for an operator's health check.
 
 use jiff::Timestamp;
 
@@ -9,17 +9,17 @@ use crate::{Mistake, Tls, TlsConfig};
 const RENEWAL_DAYS: i64 = 21;
 const SECONDS_PER_DAY: i64 = 24 * 3600;
 
-/// How the files of TLS are.
+/// The state of the files of TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// In a sentence.
     pub found: String,
-    /// Something should be done.
+    /// The operator should act.
     pub is_urgent: bool,
 }
 
 impl TlsConfig {
-    /// How the files are. None: there is no TLS. Blocks.
+    /// Reports the state of the files. `None`: there is no TLS. Blocks.
     ///
     /// # Errors
     /// They cannot be used.
@@ -32,8 +32,7 @@ impl TlsConfig {
         let days = (end.as_second() - now.as_second()).div_euclid(SECONDS_PER_DAY);
         let is_urgent = days < RENEWAL_DAYS || !warnings.is_empty();
         if end > now {
-            let said = format!("the certificate ends at {end}, in {days} days");
-            warnings.insert(0, said);
+            warnings.insert(0, format!("the certificate ends at {end}, in {days} days"));
         }
         Ok(Some(Report {
             found: warnings.join("; "),

@@ -1,4 +1,4 @@
-//! The configuration that holds now, and its renewal.
+//! The current configuration, and its renewal.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,15 +15,15 @@ use crate::files::{Contents, is_open_to_others};
 use crate::loaded::Loaded;
 use model::{Clock as _, Digest, SystemClock};
 
-/// How often the files are looked at.
-const INTERVAL: Duration = Duration::from_secs(2);
+/// The interval between polls of the files.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 
 /// TLS of a server. Cheap to clone.
 #[derive(Clone)]
 pub struct Tls(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    places: TlsFiles,
+    files: TlsFiles,
     loaded: ArcSwap<Loaded>,
     /// Counts the changes of the authorities of clients.
     authorities: watch::Sender<u64>,
@@ -31,34 +31,34 @@ pub(crate) struct Inner {
     failed_handshakes: AtomicU64,
 }
 
-/// What the last looks have seen.
+/// The result of the last polls.
 #[derive(Default)]
 struct ReloadState {
-    /// What is not loaded yet: the digest of the files, or why they cannot be read.
+    /// The last result that is not loaded: the digest of the files, or why they cannot be read.
     pending: Option<Result<Digest, Mistake>>,
-    /// It was tried.
+    /// Loading it was tried.
     is_judged: bool,
-    /// Why what was tried last cannot be used.
+    /// Why the last try failed.
     failing: Option<Mistake>,
 }
 
-/// What a look at the files has come to.
+/// The outcome of a poll of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReloadOutcome {
     /// They are what is loaded.
     Same,
-    /// They are something else, which the next look has to confirm.
+    /// They have changed, which the next poll has to confirm.
     Unsettled,
     /// They were loaded.
     Replaced,
-    /// They cannot be used; what was loaded stays.
+    /// They cannot be used; the loaded ones stay.
     Kept(Mistake),
 }
 
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tls")
-            .field("places", &self.0.places)
+            .field("files", &self.0.files)
             .finish_non_exhaustive()
     }
 }
@@ -80,19 +80,22 @@ impl Inner {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads what a look has read, unless it is worse than what there is.
+    /// Loads new contents, unless they are worse than the loaded ones.
     fn replace(&self, contents: &Contents) -> Result<(), Mistake> {
         let (new, old, now) = (
-            Loaded::new(contents, &self.places)?,
+            Loaded::new(contents, &self.files)?,
             self.loaded(),
             SystemClock.now(),
         );
+        // A certificate that has ended is loaded at the start, with a warning. It must not replace
+        // one that clients still accept.
         if new.not_after <= now && old.not_after > now {
-            return Err(ended(&new, &self.places));
+            return Err(ended(&new, &self.files));
         }
         let are_others = new.client_ca_digest != old.client_ca_digest;
         self.loaded.store(Arc::new(new));
-        // After the configuration, which is asked then.
+        // After the configuration: clients are verified by the one that is stored when they are
+        // woken.
         if are_others {
             self.authorities.send_modify(|changes| *changes += 1);
         }
@@ -100,8 +103,8 @@ impl Inner {
     }
 }
 
-fn ended(loaded: &Loaded, places: &TlsFiles) -> Mistake {
-    let (shown, at) = (places.certificate.display(), loaded.not_after);
+fn ended(loaded: &Loaded, files: &TlsFiles) -> Mistake {
+    let (shown, at) = (files.certificate.display(), loaded.not_after);
     Mistake::new(
         CERTIFICATE,
         format!("the certificate in `{shown}` ended at {at}"),
@@ -113,13 +116,13 @@ impl Tls {
     ///
     /// # Errors
     /// A setting is missing, or a file cannot be used. A certificate that has ended can: it is
-    /// told ([`Tls::warnings`]).
+    /// one of the [`Tls::warnings`].
     pub fn load(config: &TlsConfig) -> Result<Self, Mistake> {
-        let places = config.places()?;
-        let contents = Contents::read(&places)?;
-        let loaded = Loaded::new(&contents, &places)?;
+        let files = config.files()?;
+        let contents = Contents::read(&files)?;
+        let loaded = Loaded::new(&contents, &files)?;
         Ok(Self(Arc::new(Inner {
-            places,
+            files,
             loaded: ArcSwap::from_pointee(loaded),
             authorities: watch::Sender::new(0),
             seen: Mutex::default(),
@@ -127,7 +130,7 @@ impl Tls {
         })))
     }
 
-    /// The same where the settings have TLS.
+    /// The same off the async threads; none where the settings have no TLS.
     ///
     /// # Errors
     /// As [`Tls::load`].
@@ -141,15 +144,15 @@ impl Tls {
         loading.await.map_err(stopped)?.map(Some)
     }
 
-    /// What an operator should know of files that can be used. Blocks.
+    /// Warnings about files that can be used. Blocks.
     #[must_use]
     pub fn warnings(&self, now: Timestamp) -> Vec<String> {
         let loaded = self.0.loaded();
         let mut warnings = Vec::new();
         if loaded.not_after <= now {
-            warnings.push(ended(&loaded, &self.0.places).to_string());
+            warnings.push(ended(&loaded, &self.0.files).to_string());
         }
-        let key: &PathBuf = &self.0.places.key;
+        let key: &PathBuf = &self.0.files.key;
         if is_open_to_others(key) {
             warnings.push(format!(
                 "tls.key: everybody on this machine may read or write `{}`; `chmod 0640` or stricter keeps the key",
@@ -165,13 +168,13 @@ impl Tls {
         self.0.loaded().not_after
     }
 
-    /// Handshakes that came to nothing.
+    /// The number of failed handshakes.
     #[must_use]
     pub fn failed_handshakes(&self) -> u64 {
         self.0.failed_handshakes.load(Ordering::Relaxed)
     }
 
-    /// Figures for metrics: name, what it is, value.
+    /// Gauges for metrics: name, description, value.
     #[must_use]
     pub fn gauges(&self) -> [(&'static str, &'static str, i64); 2] {
         let failing = self.0.seen().failing.is_some();
@@ -189,14 +192,15 @@ impl Tls {
         ]
     }
 
-    /// Looks at the files, and loads them where they have changed. Blocks.
-    pub fn look(&self) -> ReloadOutcome {
-        let read = Contents::read(&self.0.places);
+    /// Polls the files, and loads them where they have changed. Blocks.
+    pub fn reload(&self) -> ReloadOutcome {
+        let read = Contents::read(&self.0.files);
         let found = match &read {
             Ok(contents) => Ok(contents.digest),
             Err(mistake) => Err(mistake.clone()),
         };
         let mut seen = self.0.seen();
+        // Also the way back from a bad change: the operator restored the old files.
         if found == Ok(self.0.loaded().digest) {
             if seen.failing.is_some() {
                 tracing::info!("the TLS files are the ones in use again");
@@ -204,12 +208,14 @@ impl Tls {
             *seen = ReloadState::default();
             return ReloadOutcome::Same;
         }
+        // A certificate and its key are two files: right after the first was replaced they make no
+        // pair.
         if seen.pending.as_ref() != Some(&found) {
             (seen.pending, seen.is_judged) = (Some(found), false);
             return ReloadOutcome::Unsettled;
         }
         if let (true, Some(known)) = (seen.is_judged, &seen.failing) {
-            // It was told.
+            // It is in the log already, and trying the same files again would change nothing.
             return ReloadOutcome::Kept(known.clone());
         }
         seen.is_judged = true;
@@ -227,7 +233,7 @@ impl Tls {
         }
     }
 
-    /// Tells what an operator should know, then looks at the files now and then, until it is
+    /// Logs the warnings, then polls the files until it is
     /// stopped.
     pub async fn follow(self, stop: CancellationToken) {
         let tls = self.clone();
@@ -235,20 +241,20 @@ impl Tls {
         match warnings.await {
             Ok(warnings) => warnings.iter().for_each(|it| tracing::warn!("{it}")),
             Err(error) => {
-                tracing::error!(%error, "the state of the TLS files is not known");
+                tracing::error!(%error, "the files of TLS could not be checked for warnings");
             }
         }
         loop {
-            let paused = stop.run_until_cancelled(tokio::time::sleep(INTERVAL));
+            let paused = stop.run_until_cancelled(tokio::time::sleep(RELOAD_INTERVAL));
             if paused.await.is_none() {
                 return;
             }
             let tls = self.clone();
-            let look = tokio::task::spawn_blocking(move || tls.look());
-            match stop.run_until_cancelled(look).await {
+            let reload = tokio::task::spawn_blocking(move || tls.reload());
+            match stop.run_until_cancelled(reload).await {
                 None => return,
                 Some(Ok(_)) => {}
-                Some(Err(error)) => tracing::error!(%error, "the TLS files were not checked"),
+                Some(Err(error)) => tracing::error!(%error, "the files of TLS were not polled"),
             }
         }
     }

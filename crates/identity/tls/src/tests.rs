@@ -186,5 +186,5 @@ async fn handshake(
 
 /// The same twice, so that it is taken.
 fn look(tls: &Tls) -> (ReloadOutcome, ReloadOutcome) {
-    (tls.look(), tls.look())
+    (tls.reload(), tls.reload())
 }

@@ -1,4 +1,4 @@
-//! Whom a client's certificate signs in: rules of the operator, in their order.
+//! The callers that client certificates sign in: rules of the operator, in their order.
 
 use serde::{Deserialize, Deserializer};
 
@@ -7,20 +7,20 @@ use crate::tokens::check_name;
 use access::{Actions, CertificateNames, Rights};
 use model::SkillPattern;
 
-/// Rules that there may be: each connection with a certificate goes through them.
+/// The most rules: each connection with a certificate goes through them.
 const MAX_RULES: usize = 1_000;
-/// Bytes of what a rule compares with.
+/// The most bytes of the name in a rule.
 const MAX_NAME: usize = 1_024;
 
-/// Whom certificates of a name sign in.
+/// The caller that certificates with a name sign in.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "RawRule")]
 pub struct CertificateRule {
-    /// What the caller is called, as `certificate:NAME`.
+    /// The caller's name, as `certificate:NAME`.
     pub name: String,
-    /// The name that the certificate has.
+    /// The name in the certificate.
     pub of: CertificateName,
-    /// What the caller may do.
+    /// The caller's rights.
     pub rights: Rights,
 }
 
@@ -29,18 +29,18 @@ pub struct CertificateRule {
 pub enum CertificateName {
     /// A URI among the subject's alternative names.
     Uri(String),
-    /// A name of a machine among them, compared without case.
+    /// A host name among them, compared without case.
     Dns(String),
-    /// An address of mail among them.
+    /// An email address among them.
     Email(String),
     /// The common name of the subject.
     CommonName(String),
 }
 
-/// A rule as it stands in the settings.
+/// A rule as the settings have it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RawRule {
     name: String,
     #[serde(default)]
     uri: Option<String>,
@@ -58,24 +58,27 @@ struct Written {
     sees: Vec<SkillPattern>,
 }
 
-impl TryFrom<Written> for CertificateRule {
+impl TryFrom<RawRule> for CertificateRule {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Self, String> {
-        check_name(&written.name).map_err(|error| error.to_string())?;
+    fn try_from(raw: RawRule) -> Result<Self, String> {
+        check_name(&raw.name).map_err(|error| error.to_string())?;
         let mut names = [
-            written.uri.map(CertificateName::Uri),
-            written.dns.map(CertificateName::Dns),
-            written.email.map(CertificateName::Email),
-            written.common_name.map(CertificateName::CommonName),
+            raw.uri.map(CertificateName::Uri),
+            raw.dns.map(CertificateName::Dns),
+            raw.email.map(CertificateName::Email),
+            raw.common_name.map(CertificateName::CommonName),
         ]
         .into_iter()
         .flatten();
+        // With two names it would be open whether a certificate needs both or either: the operator
+        // writes two rules for either, and there is no way to ask for both.
         let (Some(of), None) = (names.next(), names.next()) else {
             return Err(
                 "a rule names the certificate by one of uri, dns, email, common_name".to_owned(),
             );
         };
+        // `*.example.com` is a pattern elsewhere. Here it would silently match nothing.
         let text = of.text();
         if text.is_empty() || text.len() > MAX_NAME || text.contains('*') {
             return Err(format!(
@@ -83,12 +86,12 @@ impl TryFrom<Written> for CertificateRule {
             ));
         }
         Ok(Self {
-            name: written.name,
+            name: raw.name,
             of,
             rights: Rights {
-                actions: written.allow,
-                skills: written.skills,
-                sees: written.sees,
+                actions: raw.allow,
+                skills: raw.skills,
+                sees: raw.sees,
             },
         })
     }
@@ -101,10 +104,12 @@ impl CertificateName {
         }
     }
 
-    /// A certificate has it.
+    /// Tells whether a certificate has this name.
     fn is_in(&self, names: &CertificateNames) -> bool {
         match self {
             Self::Uri(uri) => names.uris.contains(uri),
+            // DNS alone compares names without case (RFC 4343). The other names are compared byte
+            // for byte: a looser match could let a second certificate in.
             Self::Dns(dns) => names.dns.iter().any(|it| it.eq_ignore_ascii_case(dns)),
             Self::Email(email) => names.emails.contains(email),
             Self::CommonName(name) => names.common_name.as_ref() == Some(name),
@@ -112,7 +117,7 @@ impl CertificateName {
     }
 }
 
-/// The first rule for a certificate.
+/// Returns the first rule that matches a certificate.
 pub(crate) fn rule_for<'a>(
     rules: &'a [CertificateRule],
     names: &CertificateNames,
@@ -120,7 +125,7 @@ pub(crate) fn rule_for<'a>(
     rules.iter().find(|rule| rule.of.is_in(names))
 }
 
-/// Reads rules.
+/// Reads the rules of the settings.
 pub(crate) fn rules<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<CertificateRule>, D::Error> {
@@ -129,6 +134,7 @@ pub(crate) fn rules<'de, D: Deserializer<'de>>(
         let message = format!("there may be {MAX_RULES} rules");
         return Err(serde::de::Error::custom(message));
     }
+    // The first rule wins, so a second one for the same name would silently have no effect.
     for (at, rule) in rules.iter().enumerate() {
         if rules.iter().take(at).any(|other| other.of == rule.of) {
             let message = format!(

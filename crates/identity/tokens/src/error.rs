@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of tokens.
 
 use jiff::Timestamp;
 
@@ -12,25 +12,25 @@ pub enum Error {
     Parameter {
         /// Its field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The message.
         message: String,
     },
-    /// There is one of this name.
+    /// A token of this name exists.
     #[error("There is a token `{name}` already")]
     Exists {
         /// The name.
         name: String,
     },
-    /// There is none of this name.
+    /// No token has this name.
     #[error("There is no token `{name}`")]
     NotFound {
         /// The name.
         name: String,
     },
-    /// There are as many as there may be.
+    /// The limit on tokens is reached.
     #[error("There are {max} tokens, the maximum")]
     TooMany {
-        /// The most.
+        /// The limit.
         max: usize,
     },
     /// The store cannot be read.
@@ -60,10 +60,10 @@ impl From<Error> for Failure {
     }
 }
 
-/// A token that was shown is not accepted.
+/// Why a presented token is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unrecognized {
-    /// It is no token of this server: never was, or was revoked.
+    /// This server has no such token: it never existed, or was revoked.
     Unknown,
     /// It has expired.
     Expired(Timestamp),

@@ -1,18 +1,18 @@
-//! The tokens of a server: made, recognized, listed, revoked; whom certificates of clients sign
-//! in; and who a request is of.
+//! The tokens of a server: created, recognized, listed, revoked; the callers that client
+//! certificates sign in; and the caller of a request.
 //!
 //! Rules:
 //!
-//! * Of a token's text the store has a digest. 256 random bits need no slow hash: nobody
+//! * The store holds a digest of a token's text. 256 random bits need no slow hash: nobody
 //!   guesses them, and a look-up by digest takes as long for a near miss as for a far one.
-//! * A token that is revoked ends what was begun with it
+//! * Revoking a token ends the streams and sessions that were begun with it
 //!   ([`Caller::ended`](access::Caller::ended)).
-//! * A certificate belongs to a connection, a token to a request: where both are shown, the
+//! * A certificate belongs to a connection, a token to a request: where both are presented, the
 //!   token says who calls.
 //! * Randomness is handed in, and so is the time.
 //!
 //! Not here: tokens of other issuers (`oidc`), what the actions of a token are (`access`),
-//! whether a certificate is genuine (`tls`), where a request comes in (`server`).
+//! whether a certificate is genuine (`tls`), how requests are received (`server`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(

@@ -7,9 +7,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use model::Digest;
 
-/// What the text of each token begins with, so that scanners for secrets know it.
+/// The prefix of each token's text, by which scanners for secrets recognize it.
 pub const PREFIX: &str = "rpt_";
-/// Random bytes of a token.
+/// The random bytes of a token.
 const BYTES: usize = 32;
 
 /// The text of a token: `rpt_` and 43 characters of base64. Shown by [`Secret::reveal`] alone.
@@ -17,7 +17,7 @@ const BYTES: usize = 32;
 pub struct Secret([u8; BYTES]);
 
 impl Secret {
-    /// A new one, of random bytes.
+    /// Makes a secret of random bytes.
     #[must_use]
     pub const fn new(random: [u8; BYTES]) -> Self {
         Self(random)
@@ -27,7 +27,8 @@ impl Secret {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix(PREFIX)?;
-        // Whatever else is sent is decoded no further than this.
+        // 32 bytes are 43 characters of base64. Without this check a header of any length would be
+        // decoded. Each secret has one text: the engine refuses stray bits in the last character.
         if text.len() != 43 {
             return None;
         }
@@ -35,13 +36,13 @@ impl Secret {
         Some(Self(bytes.try_into().ok()?))
     }
 
-    /// The text, for the one who asked for the token.
+    /// Returns the text, for the caller that asked for the token.
     #[must_use]
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(self.0))
     }
 
-    /// What is kept of it.
+    /// Returns the digest that is stored.
     #[must_use]
     pub(crate) fn digest(&self) -> Digest {
         Digest::of(&self.0)
@@ -50,6 +51,7 @@ impl Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // By hand: a derived `Debug` would put the bytes into logs and panics.
         f.write_str("Secret(…)")
     }
 }

@@ -1,15 +1,15 @@
-//! Who calls, by the token that a request shows, of this server or of an issuer (`oidc`), or by
-//! the certificate of its connection; and what nobody in particular may do.
+//! Finds the caller by the token of a request, of this server or of an issuer (`oidc`), or by
+//! the certificate of its connection; and the rights of anonymous callers.
 //!
-//! * Without sign-in everybody may do all but look after the server, as whoever reaches a
-//!   loopback port is on this machine. With it, who shows no token may do what the operator
-//!   says.
-//! * A token that is shown is accepted or refused, whatever the call: nobody takes an expired
-//!   token for none.
-//! * A certificate signs in who shows no token, where a rule of the operator names it. Without a
-//!   rule it is as if there were none.
-//! * Workers show tokens of the config file, which `tools` knows: that is their sign-in.
-//! * The socket in the data directory needs none: who may open the directory may do everything.
+//! * Without sign-in every caller may do all but operate the server, as whoever reaches a
+//!   loopback port is on this machine. With it, a caller without a token may do what the
+//!   operator allows.
+//! * A presented token is accepted or refused, whatever the call: an expired token never counts
+//!   as no token.
+//! * A certificate signs in a caller without a token, where a rule of the operator names it.
+//!   Without a rule it is ignored.
+//! * Workers present tokens of the config file, which `tools` knows: that is their sign-in.
+//! * The socket in the data directory needs none: its callers can open the directory anyway.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -29,31 +29,31 @@ use access::{Access, Action, Actions, Caller, CertificateNames, Origin, Rights, 
 use model::{Clock, Code, Failure, Principal};
 use oidc::{IssuerConfig, Issuers, Jwt, ProtectedResource, PublicUrl, Waiting};
 
-/// What only who is on the server's machine may do where nobody signs in.
+/// The actions that need access to the server's machine where nobody signs in.
 const OPERATORS: [Action; 3] = [Action::Review, Action::Operate, Action::Administer];
 
-/// How callers say who they are.
+/// How callers identify themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// They do not.
     #[default]
     None,
-    /// They show a token of this server or of an issuer, or a certificate for which there is a
+    /// They present a token of this server or of an issuer, or a certificate for which there is a
     /// rule.
     Tokens,
 }
 
-/// Who may do what.
+/// The settings of sign-in: callers and their rights.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SignInConfig {
-    /// How callers say who they are.
+    /// How callers identify themselves.
     pub sign_in: Mode,
-    /// What who shows no token may do, where callers sign in: actions, and roles.
+    /// The rights of callers without a token, where callers sign in: actions, and roles.
     #[serde(deserialize_with = "actions")]
     pub anonymous: Actions,
-    /// Whom the certificates of clients sign in.
+    /// The callers that client certificates sign in.
     #[serde(deserialize_with = "rules")]
     pub certificates: Vec<CertificateRule>,
     /// A proxy in front of the server has TLS, so that tokens do not go over a network in
@@ -78,13 +78,13 @@ pub(crate) fn actions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Acti
 }
 
 impl SignInConfig {
-    /// Callers are known by what they show alone, since all come from the address of a proxy.
+    /// Callers are told apart by their credentials alone, since all come from a proxy's address.
     #[must_use]
     pub fn names_callers(&self) -> bool {
         self.sign_in != Mode::None && self.behind_proxy
     }
 
-    /// The key of what would have no effect, and why. `asks`: the server asks clients for
+    /// Returns the key of a setting without effect, and why. `asks`: the server asks clients for
     /// certificates.
     #[must_use]
     pub fn mistake(&self, asks: bool) -> Option<(&'static str, &'static str)> {
@@ -100,7 +100,7 @@ impl SignInConfig {
         Some(("access.certificates", why))
     }
 
-    /// Looks at settings together that are right by themselves.
+    /// Checks settings together that are right by themselves.
     ///
     /// # Errors
     /// They make no sense together; the message says why.
@@ -115,7 +115,7 @@ impl SignInConfig {
         checked.map_err(|error| error.to_string())
     }
 
-    /// Why a server with callers on other machines does not start with these; none: it does.
+    /// Why a server with callers on other machines does not start with these; `None`: it does.
     /// `has_tls`: it speaks TLS itself.
     #[must_use]
     pub fn why_unsafe(&self, has_tls: bool) -> Option<&'static str> {
@@ -131,7 +131,7 @@ impl SignInConfig {
     }
 }
 
-/// Who shows nothing, by settings.
+/// The access of callers without credentials, by the settings.
 fn anonymous(config: &SignInConfig) -> Access {
     let signs_in = config.sign_in == Mode::Tokens;
     let actions = if signs_in {
@@ -149,16 +149,16 @@ fn anonymous(config: &SignInConfig) -> Access {
     }
 }
 
-/// Finds out who calls. Cheap to clone.
+/// Finds the caller of a request. Cheap to clone.
 #[derive(Clone)]
 pub struct SignIn {
     /// None: nobody signs in.
     tokens: Option<Tokens>,
     issuers: Issuers,
     rules: Arc<[CertificateRule]>,
-    /// Who shows nothing.
+    /// Callers without credentials.
     anonymous: Arc<ArcSwap<Access>>,
-    /// The owner of the connection's certificate, who is meant where a request shows no token.
+    /// The owner of the connection's certificate, which calls where a request has no token.
     certificate: Option<Access>,
     behind_proxy: bool,
     clock: Arc<dyn Clock>,
@@ -174,13 +174,13 @@ impl std::fmt::Debug for SignIn {
     }
 }
 
-/// What a request shows to sign in, read once for all that is asked of it.
+/// The credential of a request, read once for all that is asked of it.
 pub struct PresentedCredential(Credential);
 
 enum Credential {
     /// Nothing.
     None,
-    /// What may be a token of an issuer.
+    /// A text that may be a token of an issuer.
     Jwt(Jwt),
     /// Anything else; without a secret it is no token of this server.
     Other(Option<Secret>),
@@ -193,11 +193,11 @@ impl std::fmt::Debug for PresentedCredential {
     }
 }
 
-/// What ends with a token, as a failure that says why.
+/// Resolves when a credential ends, to a failure that says why.
 pub type TokenExpiry = Pin<Box<dyn Future<Output = Failure> + Send>>;
 
 impl SignIn {
-    /// Of a server with these settings.
+    /// Signs in the callers of a server with these settings.
     ///
     /// # Errors
     /// Its issuers cannot be used together; the message says why.
@@ -221,7 +221,7 @@ impl SignIn {
         })
     }
 
-    /// Lets those who show nothing do from now on what these settings say. Streams that are open
+    /// Gives anonymous callers the rights of these settings from now on. Streams that are open
     /// go on.
     pub fn set_anonymous(&self, config: &SignInConfig) {
         self.anonymous.store(Arc::new(anonymous(config)));
@@ -246,7 +246,7 @@ impl SignIn {
         self.issuers.keep(stop).await;
     }
 
-    /// What clients of OAuth are told of the server.
+    /// The metadata of the server for OAuth clients.
     #[must_use]
     pub fn resource(&self) -> Arc<ProtectedResource> {
         self.issuers.resource()
@@ -258,13 +258,14 @@ impl SignIn {
         self.issuers.clone()
     }
 
-    /// What a request shows to sign in.
+    /// Reads the credential of a request.
     #[must_use]
     pub fn shown(&self, headers: &HeaderMap) -> PresentedCredential {
         let Some(value) = headers.get(AUTHORIZATION) else {
             return PresentedCredential(Credential::None);
         };
         let token = bearer(value);
+        // A JWT begins with `ey`, a token of this server with `rpt_`: none can be both.
         let credential = match token.and_then(|token| self.issuers.jwt(token)) {
             Some(jwt) => Credential::Jwt(jwt),
             None => Credential::Other(token.and_then(Secret::parse)),
@@ -272,8 +273,8 @@ impl SignIn {
         PresentedCredential(credential)
     }
 
-    /// What to wait for before it is known who shows this: keys of the issuer of its token, for
-    /// some seconds. None: it can be known now.
+    /// What to wait for before the caller can be known: keys of the issuer of its token, for
+    /// some seconds. `None`: it can be known now.
     #[must_use]
     pub fn waiting(&self, shown: &PresentedCredential) -> Option<Waiting> {
         match &shown.0 {
@@ -282,24 +283,26 @@ impl SignIn {
         }
     }
 
-    /// Who shows no token.
+    /// The access of a caller without a token.
     #[must_use]
     pub fn anonymous(&self) -> Access {
         let certificate = self.certificate.clone();
         certificate.unwrap_or_else(|| Access::clone(&self.anonymous.load()))
     }
 
-    /// Where a request comes from, by its connection, and by its proxy where there is one.
+    /// The origin of a request, by its connection, and by its proxy where there is one.
     #[must_use]
     pub fn origin(&self, headers: &HeaderMap, face: &'static str, address: IpAddr) -> Origin {
         Origin {
             face,
+            // A listener for both families sees IPv4 clients as `::ffff:192.0.2.1`. Shares, quotas
+            // and the audit trail should know one client by one address.
             address: Some(address.to_canonical()),
             forwarded: self.behind_proxy.then(|| forwarded(headers)).flatten(),
         }
     }
 
-    /// The same for a connection whose client has shown a certificate, which an authority of
+    /// The same for a connection whose client has presented a certificate, which an authority of
     /// the operator has signed: its owner signs in by it, where there is a rule. `not_after`:
     /// when it ends. `ended` is cancelled when it holds no longer.
     #[must_use]
@@ -320,15 +323,11 @@ impl SignIn {
             ended,
             scope: None,
         };
-        sign_in.certificate = Some(Access {
-            caller: Arc::new(caller),
-            signs_in: true,
-            origin: Origin::PROCESS,
-        });
+        sign_in.certificate = Some(signed_in(Arc::new(caller)));
         sign_in
     }
 
-    /// Who shows no token now.
+    /// The access of a caller without a token, if its certificate is still valid.
     fn without_token(&self) -> Result<Access, Failure> {
         let access = self.anonymous();
         let caller = &access.caller;
@@ -339,29 +338,26 @@ impl SignIn {
         Ok(access)
     }
 
-    /// Who makes a request. `is_worker`: it is for the service of workers, which looks at
+    /// Returns the caller of a request. `is_worker`: it is for the service of workers, which checks
     /// tokens of its own.
     ///
     /// # Errors
-    /// It shows what is not accepted.
+    /// Its credential is not accepted.
     pub fn recognize(
         &self,
         shown: &PresentedCredential,
         is_worker: bool,
     ) -> Result<Access, Failure> {
+        // Without sign-in a token is not even read: a client may send one that it has for another
+        // server.
         let Some(tokens) = &self.tokens else {
             return self.without_token();
         };
         let secret = match &shown.0 {
             Credential::None => return self.without_token(),
             Credential::Jwt(jwt) => match self.issuers.recognize(jwt, self.clock.now()) {
-                Ok(caller) => {
-                    return Ok(Access {
-                        caller,
-                        signs_in: true,
-                        origin: Origin::PROCESS,
-                    });
-                }
+                Ok(caller) => return Ok(signed_in(caller)),
+                // Tokens of workers are free text of the config file, so one may look like a JWT.
                 // It may be a token of the service of workers.
                 Err(_) if is_worker => None,
                 Err(refused) => return Err(refused.into()),
@@ -371,27 +367,25 @@ impl SignIn {
         let Some(secret) = secret else {
             if is_worker {
                 let rights = Rights::to_all([Action::Serve].into_iter().collect());
-                return Ok(Access {
-                    caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
-                    signs_in: true,
-                    origin: Origin::PROCESS,
-                });
+                // `tools` checks the token in the call itself. Until then the caller may do
+                // nothing else.
+                return Ok(signed_in(Arc::new(Caller::new(
+                    Principal::anonymous(),
+                    rights,
+                ))));
             }
-            return Err(refused("Unknown token"));
+            return Err(refused(UNKNOWN));
         };
         match tokens.recognize(secret, self.clock.now()) {
-            Ok(caller) => Ok(Access {
-                caller,
-                signs_in: true,
-                origin: Origin::PROCESS,
-            }),
-            // The same for what never was one and for what was revoked.
-            Err(Unrecognized::Unknown) => Err(refused("Unknown token")),
+            Ok(caller) => Ok(signed_in(caller)),
+            // The same for a revoked token and for one that never existed: otherwise a finder of
+            // an old token would learn that it was real.
+            Err(Unrecognized::Unknown) => Err(refused(UNKNOWN)),
             Err(Unrecognized::Expired(at)) => Err(refused(&format!("The token expired at {at}"))),
         }
     }
 
-    /// When what a caller began ends, before it is done. None: its caller has neither token nor
+    /// When what a caller began has to end early. `None`: its caller has neither token nor
     /// certificate.
     #[must_use]
     pub fn ended(&self, access: &Access) -> Option<TokenExpiry> {
@@ -400,6 +394,8 @@ impl SignIn {
             return None;
         }
         let revoked = caller.ended.clone().cancelled_owned();
+        // Once, when the stream begins: `sleep` runs on the monotonic clock, so a clock that
+        // somebody sets back does not make a token last longer.
         let left = caller.expires_at.map(|at| {
             let left = at.duration_since(self.clock.now());
             Duration::try_from(left).unwrap_or(Duration::ZERO)
@@ -426,7 +422,7 @@ impl SignIn {
     }
 }
 
-/// The certificate of a connection holds no longer.
+/// The refusal where the certificate of a connection is no longer valid.
 fn lapsed() -> Failure {
     Failure::new(
         Code::CertificateRefused,
@@ -436,14 +432,25 @@ fn lapsed() -> Failure {
     .suggest("Or send a token, as `authorization: Bearer TOKEN`")
 }
 
+const UNKNOWN: &str = "Unknown token";
+
+/// The access of a caller that has signed in. The protocol router sets its origin.
+fn signed_in(caller: Arc<Caller>) -> Access {
+    Access {
+        caller,
+        signs_in: true,
+        origin: Origin::PROCESS,
+    }
+}
+
 fn refused(message: &str) -> Failure {
     Failure::new(Code::TokenRefused, message)
         .suggest("Send a token that the operator created with `repertoire token create`, or one of an issuer in `access.issuers`, as `authorization: Bearer TOKEN`")
         .suggest("To call anonymously, send no `authorization` header")
 }
 
-/// The client of the nearest proxy, which adds it at the end; what stands before it is what
-/// the client wrote itself.
+/// The client of the nearest proxy, which adds it at the end. Any entry before that is what the
+/// client sent itself, and could be any address.
 fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
     let mut lines = headers.get_all("x-forwarded-for").iter();
     let last = lines.next_back()?.to_str().ok()?.rsplit(',').next()?.trim();

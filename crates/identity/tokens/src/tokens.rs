@@ -18,51 +18,51 @@ use store::{Batch, Expect, Store, Table, TableId, to_the_end};
 
 /// By name.
 const TOKENS: Table<str, Token> = Table::new(TableId::Tokens);
-/// Tokens that there may be: all are in memory, and a list has all.
+/// The most tokens: all are in memory, and a list has all.
 pub(crate) const MAX_TOKENS: usize = 10_000;
-/// Characters of a name.
+/// The most characters of a name.
 const MAX_NAME: usize = 64;
 const SECONDS_PER_MINUTE: i64 = 60;
 
 /// A token, without its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// SHA-256 of its random bytes.
     digest: Digest,
-    /// What it allows.
+    /// Its rights.
     pub rights: Rights,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Who made it.
+    /// The caller that created it.
     pub created_by: Principal,
     /// When it expires; none: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// When it was last shown, to the minute.
+    /// When it was last used, to the minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Timestamp>,
 }
 
-/// What a new token is to be.
+/// A token to create.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// What it is to be called.
+    /// Its name.
     pub name: String,
-    /// What it is to allow.
+    /// Its rights.
     pub rights: Rights,
-    /// When it is to expire; none: never.
+    /// When it expires; none: never.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A token, and what changes without a write.
+/// A token in memory, with the fields that change without a write.
 struct Entry {
     token: Token,
     caller: Arc<Caller>,
-    /// Second at which it was last shown, to the minute; 0: not yet.
+    /// The second at which it was last used, to the minute; 0: not yet.
     used: AtomicI64,
-    /// The same as it was written down.
+    /// The same as the store has it.
     written: AtomicI64,
 }
 
@@ -83,7 +83,7 @@ impl Entry {
         })
     }
 
-    /// What is known of it now.
+    /// The token with its last use.
     fn now(&self) -> Token {
         let used = self.used.load(Ordering::Relaxed);
         Token {
@@ -115,7 +115,7 @@ pub struct Tokens(Arc<Inner>);
 struct Inner {
     store: Store,
     known: ArcSwap<TokenIndex>,
-    /// One write at a time, so that a use that is written down brings no revoked token back.
+    /// One write at a time: else `write_uses` could put a token back that was just revoked.
     writing: Mutex<()>,
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Error> {
 }
 
 impl Tokens {
-    /// The tokens in a store.
+    /// Opens the tokens of a store.
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
@@ -153,7 +153,7 @@ impl Tokens {
         })))
     }
 
-    /// Whose token this is.
+    /// Returns the caller of a token.
     ///
     /// # Errors
     /// It is none of this server, or has expired.
@@ -161,22 +161,26 @@ impl Tokens {
         let known = self.0.known.load();
         let entry = known
             .by_digest
+            // By digest, so a comparison that stops early tells an attacker nothing of the secret.
             .get(&secret.digest())
             .ok_or(Unrecognized::Unknown)?;
         if let Some(expired) = entry.token.expires_at.filter(|expires| *expires <= now) {
             return Err(Unrecognized::Expired(expired));
         }
+        // After the check: a refused attempt is no use of the token.
         // To the minute, so that a busy token is written down once a minute and not with every
         // call.
         let minute = now.as_second() / SECONDS_PER_MINUTE * SECONDS_PER_MINUTE;
-        // Most calls find it written, and leave the line of the cache to other processors.
+        // Most calls only load: a store with each call would have the processors fight over the
+        // cache line of a busy token. Relaxed, and two callers may race: both write the same
+        // minute.
         if entry.used.load(Ordering::Relaxed) < minute {
             entry.used.store(minute, Ordering::Relaxed);
         }
         Ok(Arc::clone(&entry.caller))
     }
 
-    /// Makes a token with a text of random bytes.
+    /// Creates a token with a text of random bytes.
     ///
     /// # Errors
     /// Its name is no name or taken, there are too many, or the store cannot be written.
@@ -203,7 +207,7 @@ impl Tokens {
             last_used_at: None,
         };
         let this = self.clone();
-        // Whoever calls may leave meanwhile. A token that was stored and is not known here
+        // The caller may cancel meanwhile. A token that was stored and is not known here
         // would be refused until a restart.
         to_the_end(async move { this.add(token).await }).await
     }
@@ -218,6 +222,8 @@ impl Tokens {
             return Err(Error::TooMany { max: MAX_TOKENS });
         }
         let mut batch = Batch::new();
+        // The check above reads memory. Every write also states what it read, so that a mistake
+        // here can never replace a token.
         batch.expect(&TOKENS, &token.name, Expect::Absent);
         batch.put(&TOKENS, &token.name, &token);
         self.0.store.commit(batch).await?;
@@ -255,11 +261,12 @@ impl Tokens {
             known.by_name.remove(name);
             known.by_digest.remove(&entry.token.digest);
         });
+        // Last: a stream that ends here and connects again at once must find the token gone.
         entry.caller.ended.cancel();
         Ok(entry.now())
     }
 
-    /// Writes down when tokens were last shown.
+    /// Stores when tokens were last used.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -269,6 +276,8 @@ impl Tokens {
         let mut written = Vec::new();
         for entry in self.0.known.load().by_name.values() {
             let used = entry.used.load(Ordering::Relaxed);
+            // A use while this runs is stored by the next call: `written` then has the older
+            // minute.
             if used != entry.written.load(Ordering::Relaxed) {
                 batch.put(&TOKENS, &entry.token.name, &entry.now());
                 written.push((Arc::clone(entry), used));
@@ -278,13 +287,14 @@ impl Tokens {
             return Ok(());
         }
         self.0.store.commit(batch).await?;
+        // Only after the commit: if that fails, the next call tries again.
         for (entry, used) in written {
             entry.written.store(used, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// Whoever holds `writing` is the only one to change what is known.
+    /// Replaces the index. The caller holds `writing`, so no other change is lost.
     fn change(&self, change: impl FnOnce(&mut TokenIndex)) {
         let mut known = TokenIndex::clone(&self.0.known.load());
         change(&mut known);

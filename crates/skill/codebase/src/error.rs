@@ -1,48 +1,48 @@
-//! What refuses an analysis as a whole. What is wrong with one file is a note in
+//! Errors that refuse an analysis as a whole. A problem with one file is a note in
 //! the answer instead.
 
 use model::{Code, Failure};
 
-/// No analysis.
+/// Why there is no analysis.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The operator allowed no folder to be looked at.
+    /// The operator allowed no folder to be analyzed.
     #[error("no folder may be analysed here: the operator has allowed none")]
     NoRoots,
     /// Nothing is at the path.
     #[error("path '{path}' does not exist")]
     NotFound {
-        /// What the caller asked for.
+        /// The path of the request.
         path: String,
     },
     /// Something is there, but no folder.
     #[error("path '{path}' is not a directory")]
     NotADirectory {
-        /// What the caller asked for.
+        /// The path of the request.
         path: String,
     },
     /// The path, its symbolic links followed, is outside of every allowed root.
     #[error("path '{path}' is not below a folder that may be analysed")]
     NotBelowRoot {
-        /// What the caller asked for.
+        /// The path of the request.
         path: String,
     },
     /// The folder is there, but cannot be read.
     #[error("path '{path}' cannot be read: {reason}")]
     Unreadable {
-        /// What the caller asked for.
+        /// The path of the request.
         path: String,
-        /// What the system said.
+        /// The message of the system.
         reason: String,
     },
     /// More files, or more bytes, than one request may bring.
     #[error("{what} of the inline files is {found}; at most {limit} are read in one request")]
     InlineTooLarge {
-        /// What there is too much of: `number` or `size in bytes`.
+        /// The exceeded quantity: `number` or `size in bytes`.
         what: &'static str,
-        /// How much there is.
+        /// The quantity that was sent.
         found: usize,
-        /// How much may be.
+        /// The limit.
         limit: usize,
     },
 }

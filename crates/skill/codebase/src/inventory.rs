@@ -1,4 +1,4 @@
-//! What there is to analyse: paths, and the contents of those files that can be
+//! The input of an analysis: paths, and the contents of those files that can be
 //! read as manifests.
 //!
 //! It comes from a folder ([`super::walk()`]) or from a caller who sends paths and
@@ -11,66 +11,37 @@ use super::manifest::{self, ManifestFormat};
 use super::options::ScanOptions;
 use super::report::Note;
 use super::text::shown;
+use model::listed;
 
-/// Notes in one answer; the rest is counted.
+/// The most notes in one answer; the rest is counted.
 const MAX_NOTES: usize = 100;
-/// Bytes of a path.
+/// The most bytes of a path.
 pub(super) const MAX_PATH: usize = 4096;
-/// Folders whose contents others wrote or a build made. They are not entered, not
+/// Folders of dependencies and of build output. They are not entered, not
 /// even where no `.gitignore` names them.
-const FOREIGN: &[&str] = &[
-    "node_modules",
-    "bower_components",
-    "vendor",
-    "venv",
-    "site-packages",
-    "__pycache__",
-    "target",
-    "dist",
-    "Pods",
-    "DerivedData",
-    "_build",
-];
-/// Hidden folders that say something of a project. No others are entered.
-const HIDDEN: &[&str] = &[
-    ".github",
-    ".gitlab",
-    ".circleci",
-    ".buildkite",
-    ".forgejo",
-    ".gitea",
-    ".woodpecker",
-    ".devcontainer",
-    ".storybook",
-    ".changeset",
-    ".husky",
-    ".agents",
-    ".claude",
-    ".cursor",
-    ".do",
-    ".meteor",
-    ".obsidian",
-];
+const FOREIGN: &str = include_str!("foreign_folders.txt");
+/// Hidden folders that describe a project. No others are entered.
+const HIDDEN: &str = include_str!("hidden_folders.txt");
 
 /// A file that a caller sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InlineFile {
     /// Its path from the root of the codebase, with `/`.
     pub path: String,
-    /// What is in it; none where the caller only says that it is there.
+    /// Its contents; none where the caller only reports that it exists.
     pub content: Option<String>,
 }
 
-/// What there is to analyse.
+/// The input of an analysis.
 #[derive(Debug, Clone, Default)]
 pub struct Inventory {
     /// Files, with their contents where these were read.
     pub(super) files: BTreeMap<String, Option<String>>,
     /// Folders that were entered.
     pub(super) directories: usize,
-    /// What was left out.
+    /// Notes about what was left out.
     pub(super) notes: Notes,
-    /// Some of what there is was not seen, because a limit was reached.
+    /// A limit was reached, so some files were not seen.
     pub(super) cut: bool,
 }
 
@@ -99,6 +70,7 @@ impl Inventory {
             file.eq_ignore_ascii_case("skill.md")
                 .then(|| name.to_owned())
         };
+        // A set: each file of a skill has the folder in its path.
         let names: BTreeSet<String> = self
             .files
             .keys()
@@ -107,7 +79,7 @@ impl Inventory {
         names.into_iter().collect()
     }
 
-    /// What a caller sends. Its files are all looked at, however deep they are;
+    /// Takes what a caller sends. All of its files are read, however deep they are;
     /// folders of others' code (`node_modules`) are not.
     ///
     /// A path that is not a relative one, names that cannot be shown, and contents
@@ -125,8 +97,8 @@ impl Inventory {
         let size =
             |file: &InlineFile| file.path.len() + file.content.as_ref().map_or(0, String::len);
         let bytes: usize = files.iter().map(size).sum();
-        // Of all that was sent, also what is not a manifest: it is in memory already, and is
-        // to be refused as a whole.
+        // Counts all that was sent, also files that are no manifests: they are in memory already,
+        // and the request is refused as a whole.
         if bytes > limits.total_bytes {
             return Err(too_large("size in bytes", bytes, limits.total_bytes));
         }
@@ -150,6 +122,7 @@ impl Inventory {
                     .add(&path, None, "sent twice: the first is read");
                 continue;
             }
+            // Folders are counted as the walk of a disk would count them.
             for (at, _) in path.match_indices('/') {
                 folders.insert(path.get(..at).unwrap_or_default().to_owned());
             }
@@ -175,7 +148,7 @@ impl Inventory {
         Ok(inventory)
     }
 
-    /// The contents that were read, those next to the root first.
+    /// Returns the contents that were read, the nearest to the root first.
     pub(super) fn contents(&self) -> Vec<(&str, ManifestFormat, &str)> {
         let mut found: Vec<_> = self
             .files
@@ -184,11 +157,12 @@ impl Inventory {
                 Some((path.as_str(), manifest::form(path)?, content.as_deref()?))
             })
             .collect();
+        // Limits then cut off the deepest manifests, which say least of the project.
         found.sort_by_key(|(path, ..)| (depth(path), *path));
         found
     }
 
-    /// Paths, those next to the root first.
+    /// Returns the paths, the nearest to the root first.
     pub(super) fn paths(&self) -> Vec<&str> {
         let mut paths: Vec<&str> = self.files.keys().map(String::as_str).collect();
         paths.sort_by_key(|path| (depth(path), *path));
@@ -196,10 +170,10 @@ impl Inventory {
     }
 }
 
-/// What is said of a manifest behind the last that is read.
+/// The note on a manifest beyond the limit.
 pub(super) const TOO_MANY: &str = "not read: there are more manifests than one analysis reads";
 
-/// What is said of a file that is too long.
+/// The note on a file that is too long.
 pub(super) fn too_long(found: usize, limit: usize) -> String {
     format!("not read: {found} bytes, of which {limit} are the most")
 }
@@ -207,7 +181,7 @@ pub(super) fn too_long(found: usize, limit: usize) -> String {
 /// Notes, up to a number.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Notes {
-    kept: BTreeSet<Note>,
+    list: BTreeSet<Note>,
     more: usize,
 }
 
@@ -219,8 +193,8 @@ impl Notes {
             line,
             message: super::text::sentence(message.as_ref()).unwrap_or_default(),
         };
-        if self.kept.len() < MAX_NOTES || self.kept.contains(&note) {
-            self.kept.insert(note);
+        if self.list.len() < MAX_NOTES || self.list.contains(&note) {
+            self.list.insert(note);
         } else {
             self.more += 1;
         }
@@ -233,7 +207,7 @@ impl Notes {
             line: None,
             message: format!("{} more notes are left out", self.more),
         });
-        more.into_iter().chain(self.kept).collect()
+        more.into_iter().chain(self.list).collect()
     }
 }
 
@@ -247,23 +221,18 @@ pub(super) fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The name of a file, without its folder.
-pub(super) fn file_name(path: &str) -> &str {
-    path.rsplit_once('/').map_or(path, |(_, name)| name)
-}
-
-/// A folder that is entered.
+/// Tells whether a folder of this name is entered.
 pub(super) fn entered(name: &str) -> bool {
-    let hidden = name.starts_with('.');
-    (!hidden || HIDDEN.contains(&name)) && !FOREIGN.contains(&name)
+    let is_in = |list| listed(list).any(|known| known == name);
+    (!name.starts_with('.') || is_in(HIDDEN)) && !is_in(FOREIGN)
 }
 
-/// A name that can be shown and matched as it is.
+/// Tells whether a name can be shown and matched as it is.
 pub(super) fn plain(name: &str) -> bool {
     !name.chars().any(char::is_control)
 }
 
-/// A path that a caller sends as it is kept; none where it is in a folder that is
+/// Normalizes a path that a caller sends; none where it is in a folder that is
 /// not entered.
 fn relative(path: &str) -> Result<Option<String>, &'static str> {
     if path.len() > MAX_PATH {
@@ -272,7 +241,9 @@ fn relative(path: &str) -> Result<Option<String>, &'static str> {
     if !plain(path) {
         return Err("the path has control characters");
     }
+    // Clients on Windows send their own separator.
     let path = path.replace('\\', "/");
+    // `C:/work/x` as well, which is absolute on Windows alone.
     if path.starts_with('/')
         || path
             .split('/')
@@ -291,6 +262,6 @@ fn relative(path: &str) -> Result<Option<String>, &'static str> {
     let Some((_, folders)) = names.split_last() else {
         return Err("the path names no file");
     };
-    let kept = folders.iter().all(|folder| entered(folder));
-    Ok(kept.then(|| names.join("/")))
+    let is_entered = folders.iter().all(|folder| entered(folder));
+    Ok(is_entered.then(|| names.join("/")))
 }

@@ -2,16 +2,16 @@
 //! project it is, what it has and what it lacks.
 //!
 //! First an [`Inventory`] is made: paths, and the contents of manifests, from a
-//! folder ([`walk()`], which blocks) or from a caller who sends them
-//! ([`Inventory::inline`]). Then [`analyze`] looks at it; it is a function of the
+//! folder ([`walk()`], which blocks) or from a caller that sends them
+//! ([`Inventory::inline`]). Then [`analyze`] evaluates it; it is a function of the
 //! inventory and the options, reads nothing and knows no clock. Whether a folder
-//! may be looked at at all is asked before ([`below()`]).
+//! may be analyzed at all is checked before ([`below()`]).
 //!
 //! How certain a technology is:
 //!
 //! | confidence | what speaks for it |
 //! |---|---|
-//! | 1.0 | a direct dependency, or the manifest of the language; a language's package wherever it stands |
+//! | 1.0 | a direct dependency, or the manifest of the language; a language's package in any list |
 //! | 0.9 | a dependency for developing or an optional one; a package that is made for it (a driver, a plugin); a file that only it reads; a file that pins its version |
 //! | 0.8 | the image of a container; a language of at least half of the files |
 //! | 0.6 | a language of at least a tenth of the files; JavaScript where there is a `package.json` and no TypeScript; the most that folders beside the project say (tests, examples, docs) |
@@ -21,12 +21,12 @@
 //! Rules:
 //!
 //! * Nothing is executed, fetched, expanded or followed.
-//! * What is wrong with a file is a note; the rest is analysed.
+//! * A problem with a file is a note; the rest is analyzed.
 //! * The same files give the same answer, whatever order they come in.
-//! * What stands in a manifest is shown in one line and cut, never an address: these
+//! * Texts of a manifest are shown on one line and cut, and addresses never: these
 //!   may hold secrets.
 //!
-//! Not here: what a codebase asks for, and which skills suit (`recommend`).
+//! Not here: what a codebase needs, and which skills fit (`recommend`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -74,20 +74,20 @@ const CERTAIN_CONFIDENCE: f64 = 0.9;
 /// Below, an item is a guess.
 const PROBABLE_CONFIDENCE: f64 = 0.6;
 
-/// Dependencies of all manifests together, and names in all lockfiles together.
+/// The most dependencies of all manifests together, and names of all lockfiles together.
 const MAX_DEPENDENCIES: usize = 50_000;
 const MAX_LOCKED: usize = 200_000;
 
-/// What was read of an inventory.
+/// The files of an inventory, read.
 struct ReadFile {
     manifests: Vec<ManifestFacts>,
     locks: Vec<Lock>,
-    /// None of what is the project's own was broken or left out.
+    /// No file of the project itself was broken or left out.
     whole: bool,
 }
 
-/// Reads contents, those next to the root first. What they come to in memory is
-/// some times what they are, so there are limits besides those of their size.
+/// Reads contents, the nearest to the root first. In memory they take several
+/// times their size, so there are limits besides those on bytes.
 fn read(inventory: &Inventory, notes: &mut Notes) -> ReadFile {
     let mut all = ReadFile {
         manifests: Vec::new(),
@@ -113,6 +113,8 @@ fn read(inventory: &Inventory, notes: &mut Notes) -> ReadFile {
                         );
                         all.whole = false;
                         manifest.dependencies.truncate(dependencies);
+                        // Part of a list of versions would give some dependencies a version and
+                        // others none.
                         manifest.offers.clear();
                     }
                     dependencies -= count.min(dependencies);
@@ -122,6 +124,7 @@ fn read(inventory: &Inventory, notes: &mut Notes) -> ReadFile {
                 None => {}
             },
             ManifestFormat::Lockfile => match lock::read(path, text) {
+                // As a whole: which names of half a lockfile are missing would be chance.
                 Some(Ok(lock)) if lock.len() > locked => {
                     notes.add(path, None, "not used: there are too many packages");
                     all.whole = false;
@@ -135,6 +138,7 @@ fn read(inventory: &Inventory, notes: &mut Notes) -> ReadFile {
             },
         }
         if let Some(reason) = refused {
+            // A broken manifest among fixtures is often meant to be broken.
             all.whole &= stack::aside(path);
             notes.add(path, reason.line, reason.reason);
         }
@@ -142,7 +146,7 @@ fn read(inventory: &Inventory, notes: &mut Notes) -> ReadFile {
     all
 }
 
-/// What an inventory shows.
+/// Analyzes an inventory.
 #[must_use]
 pub fn analyze(inventory: &Inventory, options: &ScanOptions) -> Analysis {
     let mut notes = inventory.notes.clone();
@@ -157,6 +161,7 @@ pub fn analyze(inventory: &Inventory, options: &ScanOptions) -> Analysis {
         stack.locks(&manifests, &locks);
     }
     let (analyzed_files, languages) = stack.files(inventory);
+    // After all evidence: what was found directly needs no inference.
     stack.infer();
     let signals = signals::signals(&stack.evidence, inventory);
     let (texts, documents) = signals::documents(inventory);

@@ -1,17 +1,23 @@
-//! Lockfiles: which versions a package manager chose.
+//! Lockfiles: the versions that a package manager chose.
 //!
-//! They are read for names and versions only, mostly line by line in the form their
-//! package managers write, and asked for what manifests name.
+//! They are read for names and versions only, mostly line by line in the form that their
+//! package managers write, and searched for the dependencies of manifests.
+
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "all readers have one form, also those that take any text"
+)]
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::inventory::{file_name, folder};
+use super::inventory::folder;
 use super::manifest::Ecosystem;
 use super::report::PackageManager;
 use super::text::{self, Broken, yaml_lines};
 use super::version;
+use technologies::file_name;
 
 /// Versions by `name`, by `name@requirement`, and by `folder:name` where a lockfile
 /// tells packages of a workspace apart.
@@ -19,7 +25,7 @@ type Versions = BTreeMap<String, Vec<String>>;
 
 type LockReader = fn(&str) -> Result<Versions, Broken>;
 
-/// Names of lockfiles.
+/// The names of lockfiles.
 const LOCKS: &[(&str, Ecosystem, PackageManager)] = &[
     ("package-lock.json", Ecosystem::Npm, PackageManager::Npm),
     ("npm-shrinkwrap.json", Ecosystem::Npm, PackageManager::Npm),
@@ -47,7 +53,7 @@ const LOCKS: &[(&str, Ecosystem, PackageManager)] = &[
     ("Package.resolved", Ecosystem::Swift, PackageManager::Swift),
 ];
 
-/// Who reads a lockfile. The others only tell of their package managers: for those the
+/// Returns the reader of a lockfile. The others only name their package managers: for those the
 /// manifests' ranges are exact enough, since of a version little more than its first number
 /// is made use of.
 fn reader(path: &str) -> Option<LockReader> {
@@ -61,7 +67,7 @@ fn reader(path: &str) -> Option<LockReader> {
     })
 }
 
-/// A lockfile in its place.
+/// A lockfile at its path.
 #[derive(Debug, Clone)]
 pub(super) struct Lock {
     pub(super) path: String,
@@ -69,12 +75,12 @@ pub(super) struct Lock {
     versions: Versions,
 }
 
-/// The lockfile at this path is one whose contents are read.
+/// Tells whether the contents of the lockfile at this path are read.
 pub(super) fn is_read(path: &str) -> bool {
     reader(path).is_some()
 }
 
-/// Whose lockfile this is.
+/// Returns the package manager of a lockfile.
 pub(super) fn manager(path: &str) -> Option<(Ecosystem, PackageManager)> {
     let mut locks = LOCKS.iter().filter(|(known, ..)| *known == file_name(path));
     locks
@@ -82,7 +88,7 @@ pub(super) fn manager(path: &str) -> Option<(Ecosystem, PackageManager)> {
         .map(|(_, ecosystem, manager)| (*ecosystem, *manager))
 }
 
-/// Reads a lockfile; none where the file is none that is read.
+/// Reads a lockfile; none where the file is none of those that are read.
 pub(super) fn read(path: &str, text: &str) -> Option<Result<Lock, Broken>> {
     let (ecosystem, _) = manager(path)?;
     let read = reader(path)?;
@@ -94,7 +100,7 @@ pub(super) fn read(path: &str, text: &str) -> Option<Result<Lock, Broken>> {
 }
 
 impl Lock {
-    /// The version of what a manifest in a folder needs.
+    /// Returns the version of a dependency of a manifest in a folder.
     pub(super) fn version(
         &self,
         location: &str,
@@ -107,6 +113,8 @@ impl Lock {
         let below = below.trim_start_matches('/');
         let range = requirement.unwrap_or_default();
         [
+            // From the most to the least specific: a package of a workspace may have a version of
+            // its own.
             format!("{below}:{name}"),
             format!("{name}@{range}"),
             name.to_owned(),
@@ -115,7 +123,7 @@ impl Lock {
         .find_map(|key| version::among(self.versions.get(key)?, requirement))
     }
 
-    /// How many names it has.
+    /// The number of its names.
     pub(super) fn len(&self) -> usize {
         self.versions.len()
     }
@@ -145,6 +153,7 @@ fn npm(text: &str) -> Result<Versions, Broken> {
         let Some((location, name)) = key.split_once("node_modules/") else {
             continue;
         };
+        // The dependency of a dependency, which no manifest of the project names.
         if name.contains("node_modules/") {
             continue;
         }
@@ -156,6 +165,7 @@ fn npm(text: &str) -> Result<Versions, Broken> {
         };
         insert(&mut versions, key, version.unwrap_or_default());
     }
+    // Version 1 of the format, of npm 6 and older, has no `packages`.
     if versions.is_empty() {
         for (name, package) in text::members(&value, "dependencies") {
             let version = package.get("version").and_then(Value::as_str);
@@ -165,7 +175,6 @@ fn npm(text: &str) -> Result<Versions, Broken> {
     Ok(versions)
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 fn yarn(text: &str) -> Result<Versions, Broken> {
     let mut versions = Versions::new();
     let mut keys: Vec<&str> = Vec::new();
@@ -179,6 +188,7 @@ fn yarn(text: &str) -> Result<Versions, Broken> {
                 let Some((name, range)) = text::package_and_range(key) else {
                     continue;
                 };
+                // Yarn 2 and later write the protocol into each key.
                 let range = range.strip_prefix("npm:").unwrap_or(range);
                 insert(&mut versions, format!("{name}@{range}"), version);
                 insert(&mut versions, name, version);
@@ -190,10 +200,9 @@ fn yarn(text: &str) -> Result<Versions, Broken> {
 
 /// Packages of the workspace are listed with what they need; a lockfile of one
 /// package has the same without the list around it.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 fn pnpm(text: &str) -> Result<Versions, Broken> {
     let mut versions = Versions::new();
-    // The keys above a line, with how far they are indented.
+    // The keys above a line, with their indentation.
     let mut above: Vec<(usize, &str)> = Vec::new();
     for line in yaml_lines(text) {
         while above
@@ -213,6 +222,8 @@ fn pnpm(text: &str) -> Result<Versions, Broken> {
             _ => None,
         };
         if let Some((location, list, name)) = found {
+            // `18.2.0(react@18.2.0)`, or in older versions `18.2.0_react@18.2.0`: the peers that
+            // the package was installed with.
             let version = line.value.split('(').next().unwrap_or_default();
             let version = version.split('_').next().unwrap_or_default();
             if list.to_lowercase().ends_with("dependencies") && !version.is_empty() {
@@ -228,7 +239,6 @@ fn pnpm(text: &str) -> Result<Versions, Broken> {
 }
 
 /// `[[package]]` with `name` and `version`, as Cargo, Poetry and uv write it.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 fn tables(text: &str) -> Result<Versions, Broken> {
     let mut versions = Versions::new();
     let (mut inside, mut name) = (false, None);

@@ -1,23 +1,23 @@
-//! How far an analysis looks.
+//! The depth and the limits of an analysis.
 
-/// The depth of whoever names none.
+/// The depth where the caller names none.
 const DEFAULT_DEPTH: u8 = 3;
 /// The greatest depth.
 const MAX_DEPTH: u8 = 10;
 
-/// How far an analysis looks.
+/// The depth and the limits of an analysis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanOptions {
-    /// Levels of folders below the root whose files are seen, 1 to 10; what is
-    /// outside of that is taken for the nearest of them. 1 is the root and its
+    /// Levels of folders below the root whose files are seen, 1 to 10; a value
+    /// outside of that is clamped. 1 is the root and its
     /// direct children.
     pub depth: u8,
-    /// Dependencies become items of the stack. Without, manifests tell of the
+    /// Dependencies become items of the stack. Without, manifests describe the
     /// project, its languages and its package managers only.
     pub include_dependencies: bool,
     /// Only the root and its direct children are seen, whatever the depth.
     pub quick_mode: bool,
-    /// What the analysis may cost.
+    /// The limits of the analysis.
     pub limits: Limits,
 }
 
@@ -43,7 +43,7 @@ impl ScanOptions {
     }
 }
 
-/// What an analysis may cost. What goes beyond is left out with a note.
+/// The limits of an analysis. What exceeds them is left out with a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Files that are seen. Of a folder with more, the first by name are.

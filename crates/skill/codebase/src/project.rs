@@ -1,4 +1,4 @@
-//! What a project is: its name, its kind, its package managers.
+//! The project as a whole: its name, its kind, its package managers.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use super::report::{PackageManager, Project, ProjectKind, Source};
 use super::stack::{aside, is_above};
 use technologies::{Fact, Technology, TechnologyKind, table};
 
-/// Which of several manifests in one folder speaks for the project, where files
-/// do not tell: those for building assets or tools come last.
+/// The order in which manifests of one folder describe the project, where files
+/// do not decide: those for building assets or tools come last.
 const ORDER: &[Ecosystem] = &[
     Ecosystem::Cargo,
     Ecosystem::Go,
@@ -25,7 +25,7 @@ const ORDER: &[Ecosystem] = &[
     Ecosystem::Npm,
 ];
 
-/// What the project is.
+/// Describes the project.
 pub(super) fn project(
     manifests: &[ManifestFacts],
     inventory: &Inventory,
@@ -45,6 +45,8 @@ pub(super) fn project(
     };
     let order = |ecosystem: Ecosystem| ORDER.iter().position(|found| *found == ecosystem);
     packages.sort_by_key(|found| {
+        // By files rather than by a fixed order: a Rails project has a `package.json` for its
+        // assets, and a site in TypeScript a `requirements.txt` for a script.
         let share = std::cmp::Reverse(files(found.ecosystem));
         (
             depth(&found.path),
@@ -55,13 +57,13 @@ pub(super) fn project(
         )
     });
     let main = packages.first().copied();
-    // Without one at the root, several beside one another have no name in common.
+    // Several packages without one at the root have no name in common.
     let folders: BTreeSet<&str> = packages.iter().map(|found| folder(&found.path)).collect();
     let scattered = folders.len() > 1 && !folders.contains("");
     let workspace = packages.iter().any(|found| {
         found.manifest.workspace && (folder(&found.path).is_empty() || Some(*found) == main)
     });
-    let beside: Vec<&ManifestFacts> = packages
+    let siblings: Vec<&ManifestFacts> = packages
         .iter()
         .copied()
         .filter(|found| {
@@ -72,30 +74,30 @@ pub(super) fn project(
         .filter(|_| !scattered)
         .collect();
     let stated = |of: fn(&ManifestFacts) -> Option<&String>| {
-        beside.iter().find_map(|found| of(found)).cloned()
+        siblings.iter().find_map(|found| of(found)).cloned()
     };
     Project {
         name: stated(|found| found.manifest.name.as_ref()),
         version: stated(|found| found.manifest.version.as_ref()).or_else(|| {
-            bequeathed(&beside, manifests, |found| {
+            bequeathed(&siblings, manifests, |found| {
                 found.manifest.bequeaths.0.as_ref()
             })
         }),
         description: stated(|found| found.manifest.description.as_ref()).or_else(|| {
-            bequeathed(&beside, manifests, |found| {
+            bequeathed(&siblings, manifests, |found| {
                 found.manifest.bequeaths.1.as_ref()
             })
         }),
         kind: match main {
             None => ProjectKind::Unknown,
             Some(_) if workspace || scattered => ProjectKind::Monorepo,
-            Some(main) => match purpose(main, &beside, inventory) {
+            Some(main) => match purpose(main, &siblings, inventory) {
                 Some(Purpose::Application) => ProjectKind::Application,
                 Some(Purpose::Library) => ProjectKind::Library,
                 None => ProjectKind::Single,
             },
         },
-        package_manager: main.and_then(|main| manager(main, &beside, inventory)),
+        package_manager: main.and_then(|main| manager(main, &siblings, inventory)),
         package_managers: managers(&packages, inventory),
     }
 }
@@ -104,28 +106,28 @@ fn names(found: &ManifestFacts) -> bool {
     found.manifest.name.is_some()
 }
 
-/// What a workspace says for its members, or for itself where it is no package.
+/// Returns what a workspace states for its members, or for itself where it is no package.
 fn bequeathed(
-    beside: &[&ManifestFacts],
+    siblings: &[&ManifestFacts],
     all: &[ManifestFacts],
     of: fn(&ManifestFacts) -> Option<&String>,
 ) -> Option<String> {
-    let main = beside.first()?;
+    let main = siblings.first()?;
     let mut above = all
         .iter()
         .filter(|found| found.ecosystem == main.ecosystem && is_above(&found.path, &main.path));
     above.find_map(of).cloned()
 }
 
-/// What the project is for: what it says, else what stands in its folder, else
-/// whether it uses a framework that makes applications.
+/// The purpose of the project: by its manifest, else by the files in its folder, else by
+/// a framework that makes applications.
 fn purpose(
     main: &ManifestFacts,
-    beside: &[&ManifestFacts],
+    siblings: &[&ManifestFacts],
     inventory: &Inventory,
 ) -> Option<Purpose> {
     let stated = |purpose: Purpose| {
-        beside
+        siblings
             .iter()
             .any(|found| found.manifest.purpose == Some(purpose))
     };
@@ -155,7 +157,7 @@ fn purpose(
         _ => (false, false),
     };
     let framed = || {
-        let mut used = beside.iter().flat_map(|found| {
+        let mut used = siblings.iter().flat_map(|found| {
             let direct = found
                 .manifest
                 .dependencies
@@ -169,6 +171,8 @@ fn purpose(
             framework && (facts.contains(&Fact::Frontend) || facts.contains(&Fact::Backend))
         })
     };
+    // A package can be both, as many Rust programs have a library for their tests. What can be run
+    // decides.
     if stated(Purpose::Application) || runs {
         Some(Purpose::Application)
     } else if stated(Purpose::Library) || is_used {
@@ -182,11 +186,11 @@ fn purpose(
 /// one that comes with the ecosystem.
 fn manager(
     main: &ManifestFacts,
-    beside: &[&ManifestFacts],
+    siblings: &[&ManifestFacts],
     inventory: &Inventory,
 ) -> Option<PackageManager> {
     let named = main.manifest.manager;
-    let named = named.or_else(|| beside.iter().find_map(|found| found.manifest.manager));
+    let named = named.or_else(|| siblings.iter().find_map(|found| found.manifest.manager));
     named
         .or_else(|| {
             let locks = inventory
@@ -197,6 +201,8 @@ fn manager(
                 let (ecosystem, manager) = lock::manager(path)?;
                 (ecosystem == main.ecosystem).then_some((depth(path), manager))
             });
+            // The nearest lockfile. Of several in one folder the first manager of the list: which
+            // one is stale cannot be seen.
             own.max_by_key(|(depth, manager)| (*depth, std::cmp::Reverse(*manager)))
                 .map(|(_, manager)| manager)
         })
@@ -218,19 +224,10 @@ fn managers(packages: &[&ManifestFacts], inventory: &Inventory) -> Vec<PackageMa
             .or(pip.then_some(PackageManager::Pip));
         found.extend(named.map(|manager| (package.ecosystem, manager)));
     }
-    for package in packages {
-        if !found
-            .iter()
-            .any(|(ecosystem, _)| *ecosystem == package.ecosystem)
-        {
-            found.extend(
-                package
-                    .ecosystem
-                    .manager()
-                    .map(|manager| (package.ecosystem, manager)),
-            );
-        }
-    }
+    let named: BTreeSet<Ecosystem> = found.iter().map(|(ecosystem, _)| *ecosystem).collect();
+    let others = packages.iter().map(|package| package.ecosystem);
+    let others = others.filter(|ecosystem| !named.contains(ecosystem));
+    found.extend(others.filter_map(|ecosystem| Some((ecosystem, ecosystem.manager()?))));
     let managers: BTreeSet<PackageManager> =
         found.into_iter().map(|(_, manager)| manager).collect();
     managers.into_iter().collect()

@@ -1,35 +1,35 @@
-//! What an analysis says.
+//! The result of an analysis.
 
 use std::fmt;
 
 use technologies::{Fact, TechnologyKind, named};
 
-/// What a codebase is made of.
+/// The result of an analysis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Analysis {
     /// Its technologies: the most certain first, then by id.
     pub stack: Vec<TechStackItem>,
-    /// What it says of itself.
+    /// Its own description.
     pub project: Project,
-    /// What was seen.
+    /// Counts of what was seen.
     pub stats: Stats,
-    /// How far the whole can be relied on.
+    /// How reliable the whole is.
     pub confidence_level: ConfidenceLevel,
-    /// What was not read, and why: by file, those of the whole first.
+    /// Notes on what was not read, by file, those on the whole first.
     pub notes: Vec<Note>,
-    /// What it has, each with the file that shows it; in the order of [`Fact`].
+    /// Its facts, each with the file that shows it, in the order of [`Fact`].
     pub signals: Vec<Signal>,
 }
 
 impl Analysis {
-    /// The file that shows this, if one does.
+    /// Returns the file that shows a fact, if one does.
     #[must_use]
     pub fn shows(&self, fact: Fact) -> Option<&str> {
         let signal = self.signals.iter().find(|signal| signal.fact == fact);
         signal.map(|signal| signal.file.as_str())
     }
 
-    /// The technology of this id, if it is in the stack.
+    /// Returns the technology of an id, if it is in the stack.
     #[must_use]
     pub fn technology(&self, id: &str) -> Option<&TechStackItem> {
         self.stack.iter().find(|item| item.technology_id == id)
@@ -41,7 +41,7 @@ impl Analysis {
 pub struct TechStackItem {
     /// Its id: lower-case words with hyphens, the same for ever.
     pub technology_id: String,
-    /// What people call it.
+    /// Its common name.
     pub name: String,
     /// What it is.
     pub kind: TechnologyKind,
@@ -50,14 +50,14 @@ pub struct TechStackItem {
     pub version: Option<String>,
     /// How certain this is, from 0.0 to 1.0: see the front page of the crate.
     pub confidence: f64,
-    /// What kind of file says so.
+    /// The kind of file that shows it.
     pub source: Source,
     /// The file, from the root.
     pub file: String,
 }
 
 named! {
-    /// What kind of file speaks for a technology. The first six are those of the
+    /// The kind of file that shows a technology. The first six are those of the
     /// tool specification.
     Source {
         /// `package.json`.
@@ -158,11 +158,11 @@ named! {
 }
 
 named! {
-    /// What a project is.
+    /// The kind of a project.
     ProjectKind {
         /// Several packages that one file holds together.
         Monorepo = "monorepo",
-        /// One package, of which it is not known what it is for.
+        /// One package of unknown purpose.
         Single = "single",
         /// Code for other projects.
         Library = "library",
@@ -174,18 +174,18 @@ named! {
 }
 
 named! {
-    /// How far an analysis can be relied on.
+    /// How reliable an analysis is.
     ConfidenceLevel {
-        /// A manifest says what there is, and all of it was seen.
+        /// A manifest lists the dependencies, and all files were seen.
         High = "high",
-        /// Something was left out, or only configuration and names of files speak.
+        /// Something was left out, or only configuration and names of files show technologies.
         Medium = "medium",
         /// Next to nothing was found.
         Low = "low",
     }
 }
 
-/// What a project says of itself, in the manifest next to its root.
+/// A project's own description, in the manifest nearest to its root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
     /// Its name.
@@ -202,12 +202,12 @@ pub struct Project {
     pub package_managers: Vec<PackageManager>,
 }
 
-/// What was seen.
+/// Counts of what was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats {
     /// Regular files that are not ignored, within depth and limits.
     pub total_files: usize,
-    /// Those of them that say something: of a known language, or recognised.
+    /// The files among them that show something: of a known language, or recognized.
     pub analyzed_files: usize,
     /// Texts that people read, besides readme, licence and the like.
     pub texts: usize,

@@ -1,11 +1,11 @@
-//! What a codebase has: facts for a recommender, each with the file that shows it.
+//! Facts of a codebase for a recommender, each with the file that shows it.
 
 use std::collections::BTreeMap;
 
-use super::inventory::{Inventory, depth, file_name};
+use super::inventory::{Inventory, depth};
 use super::report::Signal;
 use super::stack::{Evidence, aside};
-use technologies::{Fact, is_at, table};
+use technologies::{Fact, file_name, is_at, table};
 
 /// Paths that show a fact without naming a technology. `*` is any part of a name;
 /// a pattern that ends in `/` is a folder with code in it.
@@ -89,7 +89,7 @@ const TEXTS: &[&str] = &["md", "mdx", "rst", "adoc", "org", "tex"];
 const DOCUMENTS: &[&str] = &[
     "doc", "docx", "odt", "rtf", "xls", "xlsx", "ods", "ppt", "pptx", "odp", "pdf",
 ];
-/// Texts that stand in codebases of every kind.
+/// Texts that codebases of every kind have.
 const USUAL: &[&str] = &[
     "readme",
     "license",
@@ -103,7 +103,7 @@ const USUAL: &[&str] = &[
     "skill",
 ];
 
-/// How many texts there are besides the usual ones, and how many documents.
+/// Counts texts besides the usual ones, and documents.
 pub(super) fn documents(inventory: &Inventory) -> (usize, usize) {
     let (mut texts, mut documents) = (0, 0);
     for path in inventory.files.keys() {
@@ -117,8 +117,8 @@ pub(super) fn documents(inventory: &Inventory) -> (usize, usize) {
     (texts, documents)
 }
 
-/// Facts with the file that shows each: one of the project rather than one beside
-/// it, then the one next to the root.
+/// Returns facts with the file that shows each: one of the project rather than one next to
+/// it, then the nearest to the root.
 pub(super) fn signals(evidence: &[Evidence], inventory: &Inventory) -> Vec<Signal> {
     let mut found: BTreeMap<Fact, &str> = BTreeMap::new();
     let mut show = |fact: Fact, file| {

@@ -1,14 +1,16 @@
-//! Gathering what speaks for each technology, and choosing what is said of it.
+//! Collects the evidence for each technology, and merges it into items.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::LazyLock;
 
-use super::inventory::{Inventory, depth, file_name, folder};
+use super::inventory::{Inventory, depth, folder};
 use super::lock::{self, Lock};
 use super::manifest::{Dependency, Ecosystem, ManifestFacts};
 use super::report::{Source, TechStackItem};
 use super::version;
-use technologies::{Technology, TechnologyKind, table};
+use model::listed;
+use technologies::{Technology, TechnologyKind, file_name, table};
 
 /// A direct dependency, or the manifest of the language itself.
 const DECLARED_CONFIDENCE: f64 = 1.0;
@@ -19,8 +21,8 @@ const LIKELY_CONFIDENCE: f64 = 0.9;
 const IMAGE_CONFIDENCE: f64 = 0.8;
 /// At least half of the files are of the language.
 const MAIN_LANGUAGE_CONFIDENCE: f64 = 0.8;
-/// At least a tenth of them are; also the most that folders beside the project
-/// (tests, examples) say.
+/// At least a tenth of them are; also the most for folders next to the project
+/// (tests, examples).
 const LANGUAGE_CONFIDENCE: f64 = 0.6;
 /// Below: something follows from another technology, or a lockfile names it.
 const INFERRED_CONFIDENCE: f64 = 0.5;
@@ -28,36 +30,12 @@ const INFERRED_CONFIDENCE: f64 = 0.5;
 const RARE_LANGUAGE_CONFIDENCE: f64 = 0.4;
 /// Files of which one must be of a language to put it into the stack.
 const FILES_PER_LANGUAGE_FILE: usize = 100;
-/// Files that are asked for the version of a dependency.
+/// The most files that are searched for the version of a dependency.
 const MAX_ABOVE: usize = 16;
-/// Folders that stand beside a project. What is used there may not be its own.
-const ASIDE: &[&str] = &[
-    "test",
-    "tests",
-    "__tests__",
-    "testdata",
-    "fixtures",
-    "__fixtures__",
-    "spec",
-    "e2e",
-    "example",
-    "examples",
-    "sample",
-    "samples",
-    "demo",
-    "demos",
-    "bench",
-    "benches",
-    "benchmarks",
-    "template",
-    "templates",
-    "docs",
-    "doc",
-    "third_party",
-    "third-party",
-];
+/// Folders next to a project's own code. Technologies in them may not be the project's.
+const ASIDE: &str = include_str!("aside_folders.txt");
 
-/// Something that speaks for a technology.
+/// Evidence for a technology.
 #[derive(Debug, Clone)]
 pub(super) struct Evidence {
     pub(super) technology: &'static Technology,
@@ -68,8 +46,8 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// The most telling first: what is most certain, names a version, is next to
-    /// the root. What is left makes no difference and keeps the order the same.
+    /// The best first: the most certain, with a version, the nearest to
+    /// the root. The rest only makes the order total, so that results do not vary.
     fn order(&self, other: &Self) -> Ordering {
         other
             .confidence
@@ -83,18 +61,19 @@ impl Evidence {
     }
 }
 
-/// The file is in a folder that stands beside the project.
+/// Tells whether the file is in a folder next to the project's own code.
 pub(super) fn aside(path: &str) -> bool {
-    folder(path).split('/').any(|name| ASIDE.contains(&name))
+    static NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| listed(ASIDE).collect());
+    folder(path).split('/').any(|name| NAMES.contains(name))
 }
 
-/// Everything that speaks for a technology: once for each kind of source and file,
+/// All evidence: once for each technology, kind of source and file,
 /// so that a file that repeats itself costs nothing.
 #[derive(Debug, Default)]
 pub(super) struct Stack {
     pub(super) evidence: Vec<Evidence>,
-    /// Where the evidence of a technology, a kind of source and a file is.
-    places: BTreeMap<(&'static str, Source, String), usize>,
+    /// The position of the evidence of a technology, a kind of source and a file.
+    positions: BTreeMap<(&'static str, Source, String), usize>,
     ids: BTreeSet<&'static str>,
 }
 
@@ -120,7 +99,7 @@ impl Stack {
         };
         self.ids.insert(technology.id);
         let at = (technology.id, source, file.to_owned());
-        let at = *self.places.entry(at).or_insert(self.evidence.len());
+        let at = *self.positions.entry(at).or_insert(self.evidence.len());
         match self.evidence.get_mut(at) {
             None => self.evidence.push(new),
             Some(known) if new.order(known).is_lt() => *known = new,
@@ -132,7 +111,7 @@ impl Stack {
         self.ids.contains(id)
     }
 
-    /// What manifests say. `all` are those that may bequeath requirements.
+    /// Adds the evidence of manifests. `all` are those that may bequeath requirements.
     pub(super) fn manifests(&mut self, all: &[ManifestFacts], locks: &[Lock]) {
         for found in all {
             let confidence = match found.source {
@@ -163,6 +142,7 @@ impl Stack {
         let package = all
             .iter()
             .find(|found| found.path.ends_with("package.json"));
+        // A `package.json` without a TypeScript compiler is JavaScript, even if no file was sent.
         if let Some((found, javascript)) = package.zip(table().get("javascript"))
             && !self.has("typescript")
         {
@@ -183,6 +163,7 @@ impl Stack {
             return;
         }
         let requirement = match dependency.requirement.as_deref() {
+            // `catalog:` is pnpm's word for the version in `pnpm-workspace.yaml`.
             None | Some("catalog:") => {
                 let mut offers = above.manifests.iter().map(|other| &other.manifest.offers);
                 offers.find_map(|offers| offers.get(&dependency.name).map(String::as_str))
@@ -216,10 +197,11 @@ impl Stack {
         }
     }
 
-    /// What lockfiles say whose manifests were not read.
+    /// Adds the evidence of lockfiles whose manifests were not read.
     pub(super) fn locks(&mut self, all: &[ManifestFacts], locks: &[Lock]) {
         for lock in locks {
             let mut manifests = all.iter().filter(|found| found.ecosystem == lock.ecosystem);
+            // Otherwise each indirect dependency would count as the project's own.
             if manifests.any(|found| {
                 folder(&found.path) == folder(&lock.path) && found.source != Source::VersionFile
             }) {
@@ -240,7 +222,7 @@ impl Stack {
         }
     }
 
-    /// What the names of files say. Gives the number of files that said something
+    /// Adds the evidence of file names. Returns the number of files that showed something
     /// and the languages with their files, the most frequent first.
     pub(super) fn files(
         &mut self,
@@ -276,7 +258,7 @@ impl Stack {
                 .find(|(found, ..)| found.id == id)
                 .map_or(0, |found| found.1)
         };
-        // Beside TypeScript, a few JavaScript files are its tools' settings.
+        // With TypeScript, a few JavaScript files are settings of its tools.
         let settings = self.has("typescript") && count_of("javascript") < count_of("typescript");
         let mut shown = Vec::new();
         for (language, count, path) in programming {
@@ -304,6 +286,8 @@ impl Stack {
     /// Adds what the technologies that were found are not used without.
     pub(super) fn infer(&mut self) {
         let mut at = 0;
+        // By index, since `add` appends: what was inferred may need another technology in turn. It
+        // ends, as each technology is added once.
         while let Some(found) = self.evidence.get(at) {
             let (id, file, certain) = (found.technology.id, found.file.clone(), found.confidence);
             for needed in table().needs(id) {
@@ -321,19 +305,19 @@ impl Stack {
         }
     }
 
-    /// One item for each technology: by what is most certain, and next to the root.
-    /// Where that says no version, the next that does is heard.
+    /// Returns an item for each technology: by its most certain evidence, the nearest to the root.
+    /// Where that has no version, the next one with a version gives it.
     pub(super) fn finish(mut self) -> Vec<TechStackItem> {
         self.evidence.sort_by(Evidence::order);
         let mut items: Vec<TechStackItem> = Vec::new();
-        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut positions: BTreeMap<&str, usize> = BTreeMap::new();
         for found in self.evidence {
-            let at = places.get(found.technology.id).copied();
+            let at = positions.get(found.technology.id).copied();
             if let Some(item) = at.and_then(|at| items.get_mut(at)) {
                 item.version = item.version.take().or(found.version);
                 continue;
             }
-            places.insert(found.technology.id, items.len());
+            positions.insert(found.technology.id, items.len());
             items.push(TechStackItem {
                 technology_id: found.technology.id.to_owned(),
                 name: found.technology.name.to_owned(),
@@ -348,14 +332,14 @@ impl Stack {
     }
 }
 
-/// What may say something of a manifest's dependencies: the nearest first.
+/// Files with versions of a manifest's dependencies, the nearest first.
 struct Above<'a> {
     manifests: Vec<&'a ManifestFacts>,
     locks: Vec<&'a Lock>,
 }
 
-/// The files in the folder of a path and in those above, the nearest first. No more
-/// than a few are asked.
+/// Returns the files in the folder of a path and in those above, the nearest first. No more
+/// than a few are searched.
 fn nearest<'a, T>(
     files: impl Iterator<Item = &'a T>,
     path: &str,
@@ -366,11 +350,13 @@ fn nearest<'a, T>(
         let (a, b) = (of(a), of(b));
         depth(b).cmp(&depth(a)).then_with(|| a.cmp(b))
     });
+    // Each dependency of each manifest asks all of them. Without a bound, a codebase made of nested
+    // lockfiles would cost the square of its size.
     found.truncate(MAX_ABOVE);
     found
 }
 
-/// The first file is in the folder of the second, or in one above.
+/// Tells whether the first file is in the folder of the second, or in one above.
 pub(super) fn is_above(above: &str, path: &str) -> bool {
     let (above, location) = (folder(above), folder(path));
     above.is_empty()

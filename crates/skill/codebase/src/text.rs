@@ -1,33 +1,46 @@
-//! Reading texts that nobody vouches for: JSON, TOML, XML, lines.
+//! Readers of untrusted texts: JSON, TOML, XML, lines.
 //!
 //! Every reader is bounded by the size of the text, which is bounded by
 //! [`super::Limits`]. The JSON reader stops at 128 levels and the TOML reader at 80
 //! of their own accord; the XML reader keeps no stack, and without a document type
 //! there are no entities.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
 use roxmltree::{Document, ParsingOptions};
 use serde_json::Value;
 
-/// Characters of a name or a version in the answer.
+/// The most characters of a name or a version in the answer.
 const MAX_NAME: usize = 200;
-/// Characters of a description or a message.
+/// The most characters of a description or a message.
 const MAX_SENTENCE: usize = 500;
-/// Nodes of an XML file.
+/// The most nodes of an XML file.
 const MAX_NODES: u32 = 200_000;
-/// Attributes of an element of XML.
+/// The most attributes of an XML element.
 const MAX_ATTRIBUTES: usize = 1_000;
 
-/// Why a text is not what its name promises.
+/// Why a text is not in the format that its name promises.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Broken {
     /// The line to blame, counted from 1.
     pub(super) line: Option<usize>,
-    /// What is wrong there.
+    /// The message.
     pub(super) reason: String,
 }
 
-/// A value as it may be shown: one line, no control characters, not too long;
-/// none where nothing is left of it.
+impl Broken {
+    /// A text that is wrong as a whole.
+    pub(super) fn whole(reason: &str) -> Self {
+        Self {
+            line: None,
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+/// Cuts a value for the answer: one line, no control characters, not too long;
+/// none where nothing is left.
 pub(super) fn name(text: &str) -> Option<String> {
     cut(text, MAX_NAME)
 }
@@ -38,33 +51,24 @@ pub(super) fn sentence(text: &str) -> Option<String> {
 }
 
 fn cut(text: &str, length: usize) -> Option<String> {
-    let mut line = String::new();
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
-        if word.is_empty() {
-            continue;
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-        if line.len() > length.saturating_mul(4) {
-            break;
-        }
-    }
-    let line: String = line.chars().take(length).collect();
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    // As many words as characters are enough, however long the text is.
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).take(length).collect();
+    let line: String = words.join(" ").chars().take(length).collect();
     (!line.is_empty()).then_some(line)
 }
 
-/// A path as it may be shown: on one line and without credentials.
+/// Cuts a path for the answer: on one line and without credentials.
 pub(super) fn shown(path: &str) -> String {
     model::shown(path, MAX_SENTENCE)
 }
 
 /// Reads JSON. A byte order mark is dropped, and comments and commas at the end of
-/// a list are read over where the text is not JSON without.
+/// a list are ignored where the text is no strict JSON.
 pub(super) fn json(text: &str) -> Result<Value, Broken> {
     let text = text.trim_start_matches('\u{feff}');
     serde_json::from_str(text)
+        // The strict reader first: nearly all files pass it, and need no second pass.
         .or_else(|_| serde_json::from_str(&plain_json(text)))
         .map_err(|error| {
             let text = error.to_string();
@@ -87,7 +91,7 @@ pub(super) fn members<'a>(
     object.into_iter().flatten()
 }
 
-/// A package of npm and what is asked of its version: `@scope/name@^1`.
+/// Splits a package of npm from its requirement: `@scope/name@^1`.
 pub(super) fn package_and_range(text: &str) -> Option<(&str, &str)> {
     // The first `@` may belong to the name.
     let (at, _) = text.char_indices().skip(1).find(|(_, c)| *c == '@')?;
@@ -95,12 +99,12 @@ pub(super) fn package_and_range(text: &str) -> Option<(&str, &str)> {
     Some((name, range.trim_start_matches('@')))
 }
 
-/// The text with spaces for comments and for commas that close a list, so that
-/// places stay the same.
+/// Removes comments, and replaces commas that close a list by spaces, so that
+/// errors keep their lines.
 fn plain_json(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
-    // Where in `plain` the last comma is, if nothing but space came behind it.
+    // The position in `plain` of the last comma, if only white space followed it.
     let mut comma = None;
     while let Some(letter) = rest.next() {
         match (letter, rest.peek().copied()) {
@@ -118,17 +122,8 @@ fn plain_json(text: &str) -> String {
             }
             ('/', Some('/')) => while rest.next_if(|next| *next != '\n').is_some() {},
             ('/', Some('*')) => {
-                let mut before = ' ';
                 rest.next();
-                for inner in rest.by_ref() {
-                    if inner == '\n' {
-                        plain.push('\n');
-                    }
-                    if (before, inner) == ('*', '/') {
-                        break;
-                    }
-                    before = inner;
-                }
+                skip_block_comment(&mut rest, &mut plain);
             }
             (']' | '}', _) => {
                 if let Some(at) = comma.take() {
@@ -147,6 +142,20 @@ fn plain_json(text: &str) -> String {
         }
     }
     plain
+}
+
+/// Skips what follows a `/*`, up to its end. Line breaks stay, so that lines keep their numbers.
+pub(super) fn skip_block_comment(rest: &mut Peekable<Chars<'_>>, plain: &mut String) {
+    let mut before = ' ';
+    for letter in rest {
+        if letter == '\n' {
+            plain.push('\n');
+        }
+        if (before, letter) == ('*', '/') {
+            return;
+        }
+        before = letter;
+    }
 }
 
 /// Reads TOML.
@@ -168,13 +177,19 @@ pub(super) fn entries<'a>(
     table.into_iter().flatten()
 }
 
+/// A version in TOML: alone, or in a table with other settings of the dependency.
+pub(super) fn toml_version(value: &toml::Value) -> Option<&str> {
+    value.as_str().or_else(|| value.get("version")?.as_str())
+}
+
 /// Reads XML without a document type.
 ///
 /// The reader compares each attribute with all before it, so an element may have
-/// so many only.
+/// only a limited number.
 pub(super) fn xml(text: &str) -> Result<Document<'_>, Broken> {
     let text = text.trim_start_matches('\u{feff}');
     let mut line = 1;
+    // An estimate from above: each attribute has a `=`, and text may have more of them.
     for element in text.split('<') {
         if element.bytes().filter(|byte| *byte == b'=').count() > MAX_ATTRIBUTES {
             return Err(Broken {
@@ -185,6 +200,7 @@ pub(super) fn xml(text: &str) -> Result<Document<'_>, Broken> {
         line += element.matches('\n').count();
     }
     let options = ParsingOptions {
+        // Without a document type there are no entities to expand ("billion laughs") or to fetch.
         allow_dtd: false,
         nodes_limit: MAX_NODES,
         ..ParsingOptions::default()
@@ -195,13 +211,13 @@ pub(super) fn xml(text: &str) -> Result<Document<'_>, Broken> {
     })
 }
 
-/// The line of a place in a text, counted from 1.
+/// The line of an offset in a text, counted from 1.
 pub(super) fn line_at(text: &str, offset: usize) -> usize {
     let before = text.as_bytes().get(..offset).unwrap_or_default();
     before.split(|byte| *byte == b'\n').count()
 }
 
-/// The texts in quotes of a line of code, single or double.
+/// Returns the texts in quotes of a line of code, single or double.
 pub(super) fn quoted(line: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = line;
@@ -217,10 +233,10 @@ pub(super) fn quoted(line: &str) -> Vec<&str> {
     found
 }
 
-/// A line of block YAML: how far it is indented, its key, and what stands behind.
+/// A line of block YAML: its indentation, its key, and its value.
 ///
 /// Manifests in YAML are read by lines: nothing is expanded, so anchors and aliases
-/// cost nothing, and files that a YAML reader refuses still tell their names.
+/// cost nothing, and files that a YAML reader refuses still give their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct YamlLine<'a> {
     pub(super) indent: usize,

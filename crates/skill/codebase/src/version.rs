@@ -2,13 +2,13 @@
 
 use super::text;
 
-/// Operators in front of a version that leave no doubt which one is meant. Those
-/// that only name a bound (`>=`, `<`) are not among them: what they say is kept.
+/// Operators that name a single version. Those
+/// that only name a bound (`>=`, `<`) are not among them: such a requirement is shown as written.
 const SIMPLE: &[&str] = &["===", "==", "~>", "~=", "^", "~", "="];
 
-/// What a manifest says of a version, as it is shown: bare where a single version
+/// Formats a requirement for the answer: bare where a single version
 /// follows a simple operator, else as written; none where it names no version
-/// (any, a place in a folder or on the network).
+/// (any version, a folder, an address).
 ///
 /// `^18.2.0` is `18.2.0`, `>=3.11` and `1.2 || 2` stay as they are.
 pub(super) fn shown(requirement: &str) -> Option<String> {
@@ -19,7 +19,7 @@ pub(super) fn shown(requirement: &str) -> Option<String> {
         None => text,
     };
     let text = text.strip_prefix("workspace:").unwrap_or(text).trim();
-    // Addresses may hold secrets; none of these is a version.
+    // Addresses may hold secrets, and none of these is a version.
     let elsewhere = text.contains("://") || text.contains(['/', '\\', '$', '@', '{']);
     if elsewhere || text.contains(':') || matches!(text, "" | "*" | "^" | "~" | "x") {
         return None;
@@ -41,13 +41,14 @@ fn bare(text: &str) -> Option<&str> {
     single.then_some(version)
 }
 
-/// The one of these versions that a requirement means: the only one, else the only
+/// Chooses the version that a requirement means: the only one, else the only
 /// one that begins with the same number.
 pub(super) fn among<'a>(versions: &'a [String], requirement: Option<&str>) -> Option<&'a str> {
     if let [only] = versions {
         return Some(only);
     }
     let wanted = requirement.and_then(|text| bare(text.trim()))?;
+    // `1.2` before `1`: a lockfile often has several versions of one major.
     for parts in [2, 1] {
         let begin = |text: &str| -> Vec<String> {
             let core = text.split(['-', '+']).next().unwrap_or_default();

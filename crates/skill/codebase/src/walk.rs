@@ -1,9 +1,9 @@
-//! Seeing what is in a folder.
+//! Lists and reads the files of a folder.
 //!
-//! Only regular files are looked at, only manifests are opened, and symbolic links
+//! Only regular files are listed, only manifests are opened, and symbolic links
 //! are never followed, so nothing outside of the folder is seen and nothing waits
-//! at a pipe. Between a look at a file and its opening someone who may write to the
-//! folder could exchange it; what was opened is compared with what was seen.
+//! for a pipe. Between the listing of a file and its opening somebody who may write to the
+//! folder could replace it; the opened file is compared with the listed one.
 //!
 //! `.gitignore` holds in every folder, whether or not there is a repository; those
 //! above the root are not read. Names come in order, so that what a limit cuts off
@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -23,14 +24,14 @@ use super::manifest::{self, ManifestFormat};
 use super::options::ScanOptions;
 use super::text::shown;
 
-/// Bytes of a `.gitignore`, and its lines: each becomes part of an automaton.
+/// The most bytes and lines of a `.gitignore`: each line becomes part of an automaton.
 const MAX_IGNORE_BYTES: usize = 64 * 1024;
 const MAX_IGNORE_LINES: usize = 1_000;
 /// Levels that the folders of continuous integration and agents may be deeper than
 /// the others: `.github/workflows` is seen at every depth.
 const EXTRA_HIDDEN_DEPTH: usize = 2;
 
-/// A folder that is to be entered.
+/// A folder to enter.
 struct Folder {
     /// From the root; empty for the root.
     path: String,
@@ -44,10 +45,10 @@ struct Rules {
     above: Option<Rc<Rules>>,
 }
 
-/// What is in a folder, in the way of [`Inventory`]. Blocks on the file system.
+/// Makes the [`Inventory`] of a folder. Blocks on the file system.
 ///
-/// `stop` is asked before each folder and each manifest, and while names are read;
-/// when it says yes, what was seen until then is the answer, with a note.
+/// `stop` is called before each folder and each manifest, and while names are read;
+/// when it returns true, the answer has what was seen until then, with a note.
 ///
 /// The root is taken as it is: callers check it with [`super::below()`].
 ///
@@ -66,6 +67,8 @@ pub fn walk(
     if !metadata.is_dir() {
         return Err(Error::NotADirectory { path: path() });
     }
+    // Only to fail: below the root an unreadable folder is a note, but a root that cannot be read
+    // is an error.
     fs::read_dir(root).map_err(|error| unreadable(path(), &error))?;
     let mut walk = FolderWalk {
         root,
@@ -74,7 +77,7 @@ pub fn walk(
         inventory: Inventory::default(),
         unusual_names: 0,
     };
-    walk.see();
+    walk.list();
     walk.read();
     Ok(walk.inventory)
 }
@@ -99,14 +102,14 @@ impl FolderWalk<'_> {
         self.inventory.notes.add("", None, message);
     }
 
-    /// Finds files, level by level, so that a limit cuts off the deepest.
-    fn see(&mut self) {
+    /// Lists files level by level, so that a limit cuts off the deepest.
+    fn list(&mut self) {
         let mut folders = VecDeque::from([Folder {
             path: String::new(),
             rules: None,
         }]);
-        // The first in first: what is left out where a limit is reached is the deepest, which
-        // says least of a project.
+        // A queue, not a stack: where a limit is reached, the deepest files are missing, which
+        // say least of a project.
         while let Some(folder) = folders.pop_front() {
             if (self.stop)() {
                 self.cut("stopped: the time for looking at folders is over");
@@ -138,6 +141,8 @@ impl FolderWalk<'_> {
                 return;
             }
         };
+        // An `Rc` chain: subfolders share the rules above them, however many folders wait in the
+        // queue.
         let rules = match self.rules(&folder.path, &location) {
             Some(here) => Some(Rc::new(Rules {
                 here,
@@ -192,13 +197,14 @@ impl FolderWalk<'_> {
         }
     }
 
-    /// The first names of a folder in their order. All are looked at, but no more
-    /// are kept than can be of use.
+    /// Returns the first names of a folder in their order. All are read, but no more
+    /// are held than the limits allow.
     fn names(&mut self, location: &Path) -> io::Result<BTreeMap<String, FileType>> {
         let max = self.options.limits.files + self.options.limits.directories;
         let mut names = BTreeMap::new();
         let mut more = false;
         for (count, entry) in fs::read_dir(location)?.enumerate() {
+            // One folder may hold millions of names, and the deadline must hold there as well.
             if count % 1024 == 1023 && (self.stop)() {
                 self.cut("stopped: the time for looking at folders is over");
                 break;
@@ -214,6 +220,7 @@ impl FolderWalk<'_> {
                 _ => self.unusual_names += 1,
             }
             if names.len() > max {
+                // The last by name, so the answer does not depend on the order of the file system.
                 names.pop_last();
                 more = true;
             }
@@ -224,7 +231,7 @@ impl FolderWalk<'_> {
         Ok(names)
     }
 
-    /// The rules of a folder's own `.gitignore`.
+    /// Reads the rules of a folder's own `.gitignore`.
     fn rules(&mut self, path: &str, location: &Path) -> Option<Gitignore> {
         let file = location.join(".gitignore");
         let seen = fs::symlink_metadata(&file).ok().filter(Metadata::is_file)?;
@@ -267,6 +274,7 @@ impl FolderWalk<'_> {
             .keys()
             .filter_map(|path| Some((manifest::form(path)?, path.clone())))
             .collect();
+        // Lockfiles last: they are large, and only add versions to what manifests name.
         wanted.sort_by(|(a_form, a), (b_form, b)| {
             let key = |form: &ManifestFormat, path: &str| {
                 (*form == ManifestFormat::Lockfile, depth(path))
@@ -298,7 +306,7 @@ impl FolderWalk<'_> {
                     self.inventory.files.insert(path, Some(text));
                 }
                 Err(why) => {
-                    // What is too long may be the one that matters.
+                    // The file that was too long may be the most important one.
                     self.inventory.cut = true;
                     self.inventory.notes.add(&path, None, why);
                 }
@@ -307,7 +315,7 @@ impl FolderWalk<'_> {
     }
 }
 
-/// The nearest rule that says something of a path decides.
+/// Tells whether a path is ignored, by the nearest rule that matches it.
 fn ignored(rules: Option<&Rules>, path: &Path, is_directory: bool) -> bool {
     let mut next = rules;
     while let Some(rules) = next {
@@ -320,7 +328,7 @@ fn ignored(rules: Option<&Rules>, path: &Path, is_directory: bool) -> bool {
     false
 }
 
-/// The bytes of a regular file that is the one that was seen.
+/// Reads a regular file, if it is still the one that was listed.
 fn open(location: &Path, seen: &Metadata, limit: usize) -> Result<Vec<u8>, String> {
     if !seen.is_file() {
         return Err("not read: this is no regular file".to_owned());
@@ -332,10 +340,13 @@ fn open(location: &Path, seen: &Metadata, limit: usize) -> Result<Vec<u8>, Strin
     let failed = |error: io::Error| format!("not read: {error}");
     let file = File::open(location).map_err(failed)?;
     let opened = file.metadata().map_err(failed)?;
+    // Compared by inode, since a path can be replaced between listing and opening: by a link to a
+    // file outside, for one.
     if !opened.is_file() || !same(seen, &opened) {
         return Err("not read: it was exchanged in the meantime".to_owned());
     }
     let mut bytes = Vec::with_capacity(length);
+    // One more than the limit, so that a file that has grown meanwhile is noticed.
     let max = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     file.take(max).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() > limit {
@@ -344,13 +355,6 @@ fn open(location: &Path, seen: &Metadata, limit: usize) -> Result<Vec<u8>, Strin
     Ok(bytes)
 }
 
-#[cfg(unix)]
 fn same(a: &Metadata, b: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
     (a.dev(), a.ino()) == (b.dev(), b.ino())
-}
-
-#[cfg(not(unix))]
-fn same(a: &Metadata, b: &Metadata) -> bool {
-    a.len() == b.len() && a.modified().ok() == b.modified().ok()
 }

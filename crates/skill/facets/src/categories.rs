@@ -1,14 +1,14 @@
-//! Which categories a skill belongs to.
+//! Infers the categories of a skill.
 //!
-//! Each part of a skill adds to the categories that its words speak for, and so do the
-//! technologies that it is about. The one that most speaks for is the main one; others
-//! count from a share of that on.
+//! Each part of a skill adds to the categories that its words stand for, and so do the
+//! technologies that it is about. The category with the most evidence is the main one; others
+//! count from a share of that.
 
 use super::Inferred;
 use super::rules::rules;
 use super::text::{Parts, Role, Word, stem};
 
-/// What a word counts, by where it stands.
+/// The weight of a word, by the part that it is in.
 const NAME_WEIGHT: f64 = 3.0;
 const TAGS_WEIGHT: f64 = 1.5;
 const TITLE_WEIGHT: f64 = 1.0;
@@ -17,20 +17,20 @@ const MORE_WEIGHT: f64 = 0.8;
 const MAX_OF_DESCRIPTION: f64 = 3.5;
 const BODY_WEIGHT: f64 = 0.15;
 const MAX_OF_BODY: f64 = 1.2;
-/// A technology that it is about, for its categories: the first of them, and the others.
+/// The weight of a technology for its first category, and for its others.
 const TECHNOLOGY_WEIGHT: f64 = 3.0;
 const OTHER_TECHNOLOGY_WEIGHT: f64 = 1.0;
 const MAX_OF_TECHNOLOGIES: f64 = 3.5;
 
-/// Below, nothing is said of a skill.
+/// With less evidence a skill has no category.
 const MIN_EVIDENCE: f64 = 1.0;
-/// Others need this, and this share of the main one.
+/// Other categories need this, and this share of the main one.
 const MIN_OTHER_EVIDENCE: f64 = 2.5;
 const MIN_OTHER_SHARE: f64 = 0.6;
 /// The category of a technology that a skill is certainly about needs less.
 const MIN_PLATFORM_SHARE: f64 = 0.3;
 const CERTAIN_CONFIDENCE: f64 = 0.9;
-/// Categories of a skill.
+/// The most categories of a skill.
 const MAX_CATEGORIES: usize = 4;
 
 /// Infers categories, the main one first.
@@ -40,6 +40,7 @@ pub(super) fn infer(parts: &Parts, technologies: &[Inferred]) -> Vec<Inferred> {
     for tag in &parts.tags {
         evidence.part(tag, TAGS_WEIGHT);
     }
+    // Added up apart and capped, like the body and the technologies: no long text outweighs a name.
     let mut description = CategoryEvidence::new();
     let first = parts.first();
     for (at, (role, words)) in parts.description.iter().enumerate() {
@@ -69,7 +70,7 @@ pub(super) fn infer(parts: &Parts, technologies: &[Inferred]) -> Vec<Inferred> {
     evidence.strongest(platform)
 }
 
-/// The categories of a technology.
+/// Returns the categories of a technology.
 fn categories_of(id: &str) -> &'static [usize] {
     let at = rules().technology(id);
     let technology = at.and_then(|at| rules().technologies.get(at));
@@ -80,7 +81,7 @@ fn first_category(id: &str) -> Option<usize> {
     categories_of(id).first().copied()
 }
 
-/// What speaks for each category, by its place in the rules.
+/// The evidence for each category, by its index in the rules.
 struct CategoryEvidence {
     of: Vec<f64>,
 }
@@ -98,7 +99,7 @@ impl CategoryEvidence {
         }
     }
 
-    /// Takes in what some words say; each phrase once.
+    /// Adds the evidence of some words; each phrase counts once.
     fn part(&mut self, words: &[Word], weight: f64) {
         let stems: Vec<&str> = words.iter().map(|word| stem(&word.text)).collect();
         let mut seen: Vec<&[&str]> = Vec::new();
@@ -114,7 +115,7 @@ impl CategoryEvidence {
         });
     }
 
-    /// The same of languages that set no blanks between words.
+    /// The same for languages without blanks between words.
     fn unspaced(&mut self, words: &[Word], weight: f64) {
         for word in words.iter().filter(|word| !word.text.is_ascii()) {
             for (part, category) in &rules().unspaced {
@@ -158,6 +159,7 @@ impl CategoryEvidence {
             *weight >= best.min(others) || of_platform
         });
         found.truncate(MAX_CATEGORIES);
+        // Grows with the evidence, and never reaches certainty: the rules only guess.
         let total = best + 2.0;
         let inferred = |(at, weight): (usize, f64)| {
             let category = rules().categories.get(at)?;

@@ -1,31 +1,31 @@
-//! What a skill is about: its categories, and the technologies of the table that
-//! `codebase` keeps. Both are inferred from what the skill says, and are guesses: each
-//! has a confidence, and what an author states is put above them by whoever asks.
+//! Infers what a skill is about: its categories, and its technologies, of the table that
+//! `technologies` holds. Both are guesses from the text of the skill: each
+//! has a confidence, and callers prefer what an author states.
 //!
 //! Rules:
 //!
 //! * A function of the skill as it was read and of the names of its files: it reads
 //!   nothing, knows no other skill and no clock. So the facets of a stored version can
 //!   be had again from its record, without its files.
-//! * A skill is about a technology where nobody has use for it who does not use that. One
+//! * A skill is about a technology where it is of no use without that. One
 //!   that a list of examples mentions, that it is not for ("not for AKS"), or that it leads
 //!   away from ("migrate from X") does not count.
-//! * A skill has one main category, the first of them, and others where it says as much of
+//! * A skill has one main category, the first, and others where it says as much of
 //!   those.
 //! * The rules are data: `categories.txt` and `technologies.txt`. [`RULES_VERSION`] numbers them,
-//!   so that what was inferred by older ones is known and can be had anew.
+//!   so that facets by older rules are recognized and can be inferred again.
 //!
-//! | file | what it says |
+//! | file | holds |
 //! |---|---|
 //! | `text` | words of a text; what of a description is its matter, and what it excludes |
-//! | `phrases` | where phrases of several words stand among words |
+//! | `phrases` | the search for phrases of several words among words |
 //! | `rules` | the two files, read |
 //! | `technologies`, `categories` | what speaks for each, and how much |
 //! | `trigger_phrases` | phrases that call a skill up, stated or in the sentences that say when to use it |
-//! | `vocabulary` | the words that people use for ids, and those nearest to one that nobody knows |
+//! | `vocabulary` | the words that people use for ids, and those nearest to an unknown one |
 //!
-//! Not here: who filters by facets (`registry`, `search`, `lookup`), what technologies a
-//! codebase has (`codebase`).
+//! Not here: filters by facets (`registry`, `search`, `lookup`), the technologies of a
+//! codebase (`codebase`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -61,7 +61,7 @@ pub use vocabulary::{
 /// The number of the rules. Raised with every change of what they come to.
 pub const RULES_VERSION: u32 = 1;
 
-/// One thing that a skill seems to be about.
+/// A category or a technology that a skill seems to be about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inferred {
     /// The id of the category, or of the technology.
@@ -70,7 +70,7 @@ pub struct Inferred {
     percent: u8,
 }
 
-/// What a skill seems to be about.
+/// The categories and technologies that a skill seems to be about.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Facets {
     /// The rules by which it was inferred.
@@ -89,7 +89,7 @@ pub struct Facets {
 pub fn infer(skill: &Skill, files: &[FileEntry]) -> Facets {
     let parts = text::Parts::of(skill);
     let technologies = technologies::infer(&parts, files);
-    // After the technologies, which say something of the category themselves.
+    // After the technologies, which are evidence for categories themselves.
     let categories = categories::infer(&parts, &technologies);
     Facets {
         rules: RULES_VERSION,
@@ -120,7 +120,7 @@ impl Inferred {
 }
 
 impl Facets {
-    /// They were inferred by the rules that hold now.
+    /// Tells whether they were inferred by the current rules.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.rules == RULES_VERSION

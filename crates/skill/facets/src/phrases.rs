@@ -1,9 +1,9 @@
-//! Where phrases stand among words: the longest that begins at a word counts, and the
-//! words it takes are not looked at again.
+//! Finds phrases among words: the longest that begins at a word counts, and the
+//! words of it belong to no other phrase.
 
 use rustc_hash::FxHashMap;
 
-/// Phrases, each with what it stands for.
+/// Phrases, each with a value.
 #[derive(Debug)]
 pub(super) struct Phrases<T> {
     /// By the first word; the longest first.
@@ -21,7 +21,7 @@ impl<T> Default for Phrases<T> {
 /// A phrase among words.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found<'a, T> {
-    /// What it stands for.
+    /// Its value.
     pub(super) value: &'a T,
     /// Its first word.
     pub(super) from: usize,
@@ -42,7 +42,7 @@ impl<T> Phrases<T> {
         known.insert(at, (rest, value));
     }
 
-    /// What stands for these words, and no more of them.
+    /// Returns the value of exactly these words.
     pub(super) fn exact(&self, words: &[String]) -> Option<&T> {
         let (first, rest) = words.split_first()?;
         let known = self.by_first.get(first)?;
@@ -52,7 +52,7 @@ impl<T> Phrases<T> {
             .map(|(_, value)| value)
     }
 
-    /// Calls for each phrase among the words; `take` says whether it counts there.
+    /// Calls `take` for each phrase among the words, which returns whether it counts there.
     pub(super) fn find<'a, W: AsRef<str>>(
         &'a self,
         words: &[W],
@@ -62,6 +62,8 @@ impl<T> Phrases<T> {
         while let Some((first, behind)) = words.get(at..).and_then(<[W]>::split_first) {
             let known = self.by_first.get(first.as_ref()).into_iter().flatten();
             let mut next = at + 1;
+            // The longest first. Where that one does not count, a shorter one from the same word
+            // may.
             for (rest, value) in known {
                 let stands = behind.len() >= rest.len()
                     && rest.iter().zip(behind).all(|(a, b)| a == b.as_ref());

@@ -1,6 +1,6 @@
 //! The rules, read from `categories.txt` and `technologies.txt`.
 //!
-//! Columns stand between `|`, phrases between commas. What names a technology is its name
+//! Columns are separated by `|`, phrases by commas. A technology is named by its name
 //! and its id in the table of `technologies`, and what `technologies.txt` adds; where that begins
 //! with `?`, the name is an ordinary word and counts in company only; with `!` it never
 //! counts alone. Words of categories
@@ -16,14 +16,14 @@ use super::text::{stem, words};
 const CATEGORIES: &str = include_str!("categories.txt");
 const TECHNOLOGIES: &str = include_str!("technologies.txt");
 
-/// What a word that says a category counts, and one that hints at it.
+/// The weights of a word that states a category, and of one that hints at it.
 const STATED_WEIGHT: f64 = 1.0;
 const HINTED_WEIGHT: f64 = 0.4;
 
 /// How a phrase names a technology.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Naming {
-    /// Wherever it stands.
+    /// Anywhere.
     Plain,
     /// In company, as a name is written.
     InCompany,
@@ -31,10 +31,11 @@ pub(super) enum Naming {
     InName,
 }
 
-/// A phrase that names a technology, or none.
+/// A phrase that names a technology, or that names none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
-    /// Which one, by its place in [`Rules::technologies`].
+    /// The index in [`Rules::technologies`]. None: the phrase hides others in it that would name
+    /// one.
     pub(super) technology: Option<usize>,
     pub(super) naming: Naming,
 }
@@ -62,11 +63,11 @@ pub(super) struct Rules {
     pub(super) technologies: Vec<Technology>,
     by_id: HashMap<&'static str, usize>,
     pub(super) names: Phrases<Name>,
-    /// Stems of words, each with the categories that they speak for.
+    /// Stems of words, each with the categories that they stand for.
     pub(super) says: Phrases<Vec<(usize, f64)>>,
     /// The same in languages that set no blanks between words: parts of what is between two.
     pub(super) unspaced: Vec<(&'static str, usize)>,
-    /// Lines that could not be read: none, which a test looks at.
+    /// Lines that could not be read: a test checks that there are none.
     pub(super) unread: Vec<&'static str>,
 }
 
@@ -98,7 +99,7 @@ pub(super) fn stems(text: &str) -> Vec<String> {
     words.map(|word| stem(&word.text).to_owned()).collect()
 }
 
-/// The category that a fact of the table of technologies speaks for.
+/// The category that a fact of the table of technologies stands for.
 fn category_of_fact(fact: &str) -> Option<&'static str> {
     Some(match fact {
         "has_frontend" => "frontend",
@@ -130,7 +131,7 @@ impl Rules {
         self.categories.iter().position(|known| known.id == id)
     }
 
-    /// The place of a technology.
+    /// The index of a technology.
     pub(super) fn technology(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
     }
@@ -203,7 +204,7 @@ impl Rules {
                 .iter()
                 .filter_map(|fact| category_of_fact(fact.name()));
             let mut of: Vec<usize> = Vec::new();
-            // What is said here comes before what the table says.
+            // The categories of this file come before those of the table.
             for id in categories.split_whitespace().chain(facts) {
                 of.extend(self.category(id).filter(|at| !of.contains(at)));
             }
@@ -220,7 +221,7 @@ impl Rules {
             for phrase in list(phrases) {
                 match phrase.strip_prefix("slug:") {
                     Some(word) => self.name(plain(word), at, Naming::InName),
-                    // Of one ordinary word the same holds as of the name.
+                    // An ordinary word stays one, even if it is listed as a phrase.
                     None if naming != Some(Naming::Plain) && plain(phrase) == plain(known.id) => {}
                     None => self.name(plain(phrase), at, Naming::Plain),
                 }

@@ -1,24 +1,24 @@
-//! Which technologies a skill is about.
+//! Infers the technologies that a skill is about.
 //!
-//! Each part of a skill that names one adds to what speaks for it; above a bound it is
-//! about it. So one mention behind "use when" is none, and a name, or what the skill says
+//! Each part of a skill that names one adds to its evidence; above a bound the skill is
+//! about it. So one mention behind "use when" is not enough, and a name, or what the skill says
 //! first of itself, is enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::FileEntry;
+use model::{FileEntry, listed};
 
 use super::Inferred;
 use super::phrases::Found;
 use super::rules::{Name, Naming, rules};
 use super::text::{Parts, Role, Word, words};
 
-/// What speaks for a technology, by where it is named.
+/// The weight of a mention, by the part that it is in.
 const NAME_WEIGHT: f64 = 0.9;
 const NAME_WORD_WEIGHT: f64 = 0.4;
 const TAGS_WEIGHT: f64 = 0.5;
 const TITLE_WEIGHT: f64 = 0.4;
-/// In what the description says first, and in what follows.
+/// In the first sentence of the description, and in the following ones.
 const MATTER_WEIGHT: f64 = 0.6;
 const MORE_MATTER_WEIGHT: f64 = 0.4;
 const USE_WEIGHT: f64 = 0.3;
@@ -28,108 +28,21 @@ const BODY_WEIGHT: f64 = 0.05;
 const MAX_OF_BODY: f64 = 0.25;
 const FENCES_WEIGHT: f64 = 0.1;
 const FILES_WEIGHT: f64 = 0.1;
-/// Of so many named at once none is what it is about.
+/// A part that names this many technologies is a list, and about none of them.
 const MIN_MANY: usize = 5;
 const ONE_OF_MANY_FACTOR: f64 = 0.5;
 
-/// From here on a skill is about it.
+/// From this confidence on a skill is about a technology.
 const MIN_ABOUT_CONFIDENCE: f64 = 0.5;
-/// Technologies of a skill.
+/// The most technologies of a skill.
 const MAX_TECHNOLOGIES: usize = 8;
 
 /// Words before an ordinary word that make it a name.
-const BEFORE: &[&str] = &[
-    "in",
-    "using",
-    "with",
-    "for",
-    "idiomatic",
-    "via",
-    "modern",
-    "on",
-    "master",
-    "expert",
-    "and",
-    "or",
-    "of",
-    "write",
-    "writing",
-    "review",
-    "reviewing",
-    "building",
-    "build",
-];
+const BEFORE: &str = include_str!("words_before.txt");
 /// Words behind it that do.
-const BEHIND: &[&str] = &[
-    "api",
-    "app",
-    "application",
-    "applications",
-    "apps",
-    "backend",
-    "cli",
-    "client",
-    "code",
-    "codebase",
-    "codebases",
-    "component",
-    "components",
-    "concurrency",
-    "developer",
-    "developers",
-    "development",
-    "framework",
-    "frameworks",
-    "game",
-    "games",
-    "language",
-    "library",
-    "libraries",
-    "microservice",
-    "microservices",
-    "module",
-    "modules",
-    "package",
-    "packages",
-    "patterns",
-    "plugin",
-    "program",
-    "programming",
-    "programs",
-    "project",
-    "projects",
-    "runtime",
-    "sdk",
-    "server",
-    "servers",
-    "service",
-    "services",
-    "store",
-    "stores",
-    "test",
-    "testing",
-    "tests",
-    "workflow",
-    "workflows",
-];
-/// Words of which one stands soon before what is left behind: "migrate from X".
-const LEAVES: &[&str] = &[
-    "migrate",
-    "migrates",
-    "migrating",
-    "migration",
-    "move",
-    "moving",
-    "port",
-    "porting",
-    "convert",
-    "converting",
-    "switch",
-    "switching",
-    "coming",
-    "away",
-    "transition",
-];
+const BEHIND: &str = include_str!("words_behind.txt");
+/// Words soon before a technology that is left behind: "migrate from X".
+const LEAVES: &str = include_str!("words_leaving.txt");
 
 /// Infers technologies, the most certain first.
 pub(super) fn infer(parts: &Parts, files: &[FileEntry]) -> Vec<Inferred> {
@@ -153,6 +66,7 @@ pub(super) fn infer(parts: &Parts, files: &[FileEntry]) -> Vec<Inferred> {
     for words in &parts.body {
         body.part(words, TextPart::Prose, BODY_WEIGHT);
     }
+    // Only supports: what the body alone names is often an example.
     evidence.supported_by(&body, MAX_OF_BODY);
     let mut shown = TechnologyEvidence::default();
     for language in &parts.fences {
@@ -167,8 +81,8 @@ pub(super) fn infer(parts: &Parts, files: &[FileEntry]) -> Vec<Inferred> {
     evidence.strongest()
 }
 
-/// The ids of the technologies that a text names, each once, in the order of the table: whether it is
-/// about them is not asked.
+/// Returns the ids of the technologies that a text names, each once, in the order of the table.
+/// Whether it is about them does not matter.
 #[must_use]
 pub fn named(text: &str) -> Vec<&'static str> {
     let words = words(text);
@@ -179,7 +93,7 @@ pub fn named(text: &str) -> Vec<&'static str> {
     ids.map(|technology| technology.known.id).collect()
 }
 
-/// Where words stand.
+/// The part of a skill that words are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TextPart {
     Name,
@@ -187,7 +101,7 @@ enum TextPart {
     Prose,
 }
 
-/// What speaks for each technology, by its place in the rules.
+/// The evidence for each technology, by its index in the rules.
 #[derive(Debug, Default)]
 struct TechnologyEvidence {
     of: BTreeMap<usize, f64>,
@@ -196,8 +110,8 @@ struct TechnologyEvidence {
 }
 
 impl TechnologyEvidence {
-    /// Takes in what some words name.
-    fn part(&mut self, words: &[Word], place: TextPart, weight: f64) {
+    /// Adds the evidence of some words.
+    fn part(&mut self, words: &[Word], part: TextPart, weight: f64) {
         let mut times: BTreeMap<usize, (u32, f64)> = BTreeMap::new();
         let mut last: Option<usize> = None;
         rules().names.find(words, |found: Found<'_, Name>| {
@@ -206,20 +120,20 @@ impl TechnologyEvidence {
             };
             let counts = match found.value.naming {
                 Naming::Plain => true,
-                Naming::InName => place == TextPart::Name,
+                Naming::InName => part == TextPart::Name,
                 Naming::InCompany => {
                     let in_name = self.as_words.contains(&technology);
-                    place != TextPart::Prose
+                    part != TextPart::Prose
                         || has_company(words, found.from, found.to, last)
                         || in_name && is_a_name(words, found.from)
                 }
             };
             if counts {
                 last = Some(found.to);
-                let is_start = place == TextPart::Name && leads_on(words, found.to);
+                let is_start = part == TextPart::Name && leads_on(words, found.to);
                 if !is_start && !is_left(words, found.from) {
                     let as_a_word =
-                        place == TextPart::Name && found.value.naming == Naming::InCompany;
+                        part == TextPart::Name && found.value.naming == Naming::InCompany;
                     if as_a_word {
                         self.as_words.insert(technology);
                     }
@@ -242,7 +156,7 @@ impl TechnologyEvidence {
         }
     }
 
-    /// A language by the word that a block of code or a file's name has for it.
+    /// Adds a language by its word on a block of code or its file ending.
     fn language(&mut self, word: &str, weight: f64) {
         let id = match word {
             "python" | "py" => "python",
@@ -271,7 +185,7 @@ impl TechnologyEvidence {
         }
     }
 
-    /// Adds what supports a technology that something else spoke for.
+    /// Adds evidence to technologies that already have some.
     fn supported_by(&mut self, other: &Self, max: f64) {
         for (technology, weight) in &mut self.of {
             let more = other.of.get(technology).copied().unwrap_or_default();
@@ -287,7 +201,7 @@ impl TechnologyEvidence {
         let known = &rules().technologies;
         let inferred = |(at, weight): (usize, f64)| {
             let technology = known.get(at)?;
-            // From .6 at the bound to .95, which a guess never is above.
+            // From .6 at the bound up to .95, above which no guess is.
             let confidence = (0.6 + 0.35 * (weight - MIN_ABOUT_CONFIDENCE)).min(0.95);
             Some(Inferred::new(technology.known.id, confidence))
         };
@@ -295,8 +209,12 @@ impl TechnologyEvidence {
     }
 }
 
-/// An ordinary word is a name here: it is written as one, and stands with words that
-/// names of technologies stand with, or beside another one.
+fn is_listed(list: &str, word: &Word) -> bool {
+    listed(list).any(|known| known == word.text)
+}
+
+/// Tells whether an ordinary word is a name here: it is written like one, and is next to words that
+/// names of technologies occur with, or near another one.
 fn has_company(words: &[Word], from: usize, to: usize, last: Option<usize>) -> bool {
     let Some(word) = words.get(from) else {
         return false;
@@ -307,10 +225,10 @@ fn has_company(words: &[Word], from: usize, to: usize, last: Option<usize>) -> b
     let before = from.checked_sub(1).and_then(|at| words.get(at));
     let behind = words.get(to);
     let is_version = |word: &Word| word.text.starts_with(|c: char| c.is_ascii_digit());
-    let names = behind.is_some_and(|word| BEHIND.contains(&word.text.as_str()) || is_version(word));
-    let beside = last.is_some_and(|end| from.saturating_sub(end) <= 1);
-    let led = !word.first && before.is_some_and(|word| BEFORE.contains(&word.text.as_str()));
-    names || beside || led
+    let names = behind.is_some_and(|word| is_listed(BEHIND, word) || is_version(word));
+    let near = last.is_some_and(|end| from.saturating_sub(end) <= 1);
+    let led = !word.first && before.is_some_and(|word| is_listed(BEFORE, word));
+    names || near || led
 }
 
 /// It is written as names are, where capitals say something.
@@ -333,7 +251,7 @@ fn is_left(words: &[Word], at: usize) -> bool {
         .rposition(|word| matches!(word.text.as_str(), "from" | "off"));
     from.is_some_and(|from| {
         let (lead, between) = before.split_at(from);
-        let leaves = lead.iter().any(|word| LEAVES.contains(&word.text.as_str()));
+        let leaves = lead.iter().any(|word| is_listed(LEAVES, word));
         let arrived = between
             .iter()
             .any(|word| matches!(word.text.as_str(), "to" | "into"));

@@ -1,17 +1,17 @@
-//! Words of a text, and the parts of a skill that speak for what it is about.
+//! Words of a text, and the parts of a skill that show what it is about.
 
 use std::sync::LazyLock;
 
 use super::phrases::Phrases;
 use model::Skill;
 
-/// Words of a skill's instructions that are looked at.
+/// The most words of a skill's instructions that are read.
 const MAX_BODY_WORDS: usize = 250;
 
-/// Words of a label, such as "Framework (OSS)." before a description.
+/// The most words of a label, such as "Framework (OSS)." before a description.
 const MAX_LABEL_WORDS: usize = 3;
 
-/// What stands between a word and the one before it, the strongest of it.
+/// The strongest separator between a word and the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Before {
     /// Nothing that parts them.
@@ -26,7 +26,7 @@ pub(super) enum Before {
     End,
 }
 
-/// A word as it stands in a text.
+/// A word in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
     /// In lower case.
@@ -35,7 +35,7 @@ pub(super) struct Word {
     pub(super) capital: bool,
     /// It is the first of a sentence or a label, where capitals say nothing.
     pub(super) first: bool,
-    /// What stands before it.
+    /// The separator before it.
     pub(super) before: Before,
 }
 
@@ -45,7 +45,7 @@ impl AsRef<str> for Word {
     }
 }
 
-/// What a piece of a description says of the skill.
+/// The role of a piece of a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// What it is.
@@ -63,7 +63,7 @@ pub(super) struct Parts {
     pub(super) name: Vec<Word>,
     /// Its description in pieces, without what it excludes.
     pub(super) description: Vec<(Role, Vec<Word>)>,
-    /// What its author filed it under.
+    /// The tags by its author.
     pub(super) tags: Vec<Vec<Word>>,
     /// The first heading of its instructions.
     pub(super) title: Vec<Word>,
@@ -87,8 +87,8 @@ impl Parts {
         parts
     }
 
-    /// Which piece of the description says what the skill is: the first that is more than a
-    /// label.
+    /// The index of the piece of the description that says what the skill is: the first that is
+    /// more than a label.
     pub(super) fn first(&self) -> usize {
         let sentence = |(_, words): &(Role, Vec<Word>)| words.len() > MAX_LABEL_WORDS;
         self.description
@@ -128,7 +128,7 @@ impl Parts {
     }
 }
 
-/// What begins what a skill is not for. Behind it nothing counts, to the end of the
+/// Phrases that begin an exclusion. Behind one nothing counts, to the end of the
 /// sentence.
 const EXCLUDES: &[&str] = &[
     "not for",
@@ -165,10 +165,10 @@ const INSTEAD: &[&str] = &[
     "independent of",
 ];
 
-/// What begins examples.
+/// Phrases that begin examples.
 const EXAMPLES: &[&str] = &["e.g", "such as", "for example", "for instance"];
 
-/// What begins a sentence that says when to use it.
+/// Phrases that begin a sentence about when to use the skill.
 const USES: &[&str] = &[
     "use when",
     "use this",
@@ -187,7 +187,7 @@ const USES: &[&str] = &[
 ];
 const USES_UNSPACED: &[&str] = &["使用", "適用", "适用"];
 
-/// What some words do to those behind them.
+/// The effect of a phrase on the words behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
     Excludes,
@@ -235,7 +235,7 @@ pub(super) fn pieces(text: &str) -> Vec<(Role, Vec<Word>)> {
     found
 }
 
-/// A sentence says when to use the skill.
+/// Tells whether a sentence says when to use the skill.
 pub(super) fn begins_use(sentence: &[Word]) -> bool {
     let Some(first) = sentence.first() else {
         return false;
@@ -260,7 +260,7 @@ fn sentence(words: Vec<Word>, role: Role, found: &mut Vec<(Role, Vec<Word>)>) {
         true
     });
     let mut marks = marks.into_iter().peekable();
-    // None: what stands here counts for nothing.
+    // `None`: these words do not count.
     let mut now = Some(role);
     let mut until: Option<Before> = None;
     let mut piece: Vec<Word> = Vec::new();
@@ -307,8 +307,8 @@ fn sentence(words: Vec<Word>, role: Role, found: &mut Vec<(Role, Vec<Word>)>) {
     }
 }
 
-/// What kind of a word a character is of: letters of alphabets that are written without
-/// blanks between words are no part of an English word beside them.
+/// The kind of word that a character belongs to: letters of scripts without
+/// blanks between words are no part of an English word next to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
     Plain,
@@ -325,7 +325,7 @@ fn script(c: char) -> Option<Script> {
     }
 }
 
-/// What a character between two words says of them.
+/// The separation by a character between two words.
 fn parts(c: char) -> Before {
     match c {
         ',' | '—' | '–' | '、' | '，' => Before::Comma,
@@ -344,6 +344,7 @@ pub(super) fn words(text: &str) -> Vec<Word> {
     let mut last = None;
     while let Some(c) = chars.next() {
         let next = chars.peek().copied();
+        // `.net` begins with its point, if no word is right before it.
         let is_point = c == '.' && next.and_then(script) == Some(Script::Plain);
         let begins = script(c).or((is_point && last.is_none()).then_some(Script::Plain));
         let Some(kind) = begins else {
@@ -384,7 +385,7 @@ pub(super) fn words(text: &str) -> Vec<Word> {
     found
 }
 
-/// In lower case; most words are, or are ASCII.
+/// Lowers a word in place where it is ASCII, as most are.
 fn lower(mut word: String) -> String {
     if word.is_ascii() {
         word.make_ascii_lowercase();
@@ -393,7 +394,7 @@ fn lower(mut word: String) -> String {
     word.to_lowercase()
 }
 
-/// A point behind it is part of it.
+/// Tells whether a word is an abbreviation: a point behind it ends no sentence.
 fn is_short(word: &str) -> bool {
     matches!(word, "e.g" | "i.e" | "vs" | "etc")
 }
@@ -409,6 +410,7 @@ pub(super) fn stem(word: &str) -> &str {
         let rest = word.strip_suffix(end)?;
         (rest.len() >= 3).then_some(rest)
     };
+    // `process` and `status` end in no plural.
     let rest = if word.ends_with("ss") || word.ends_with("us") {
         word
     } else {
@@ -425,6 +427,8 @@ pub(super) fn stem(word: &str) -> &str {
     let mut last = rest.bytes().rev();
     match (last.next(), last.next()) {
         (Some(a), Some(b))
+            // `debugg` of `debugging` is `debug`; `process` and `install` keep their double
+            // letters.
             if a == b && !matches!(a, b's' | b'l') && rest.len() > 3 && rest != word =>
         {
             rest.get(..rest.len() - 1).unwrap_or(rest)

@@ -1,178 +1,65 @@
-//! Phrases that call a skill up: as its author states them, and as the sentences of a
+//! Phrases that trigger a skill: as its author states them, and as the sentences of a
 //! description say when to use it.
 
-use super::text::{Before, Word, begins_use, pieces, stem, words};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-/// Words of a phrase that are looked at.
+use rustc_hash::FxHashSet;
+
+use super::text::{Before, Word, begins_use, pieces, stem, words};
+use model::listed;
+
+/// The most words of a phrase.
 const MAX_PHRASE_WORDS: usize = 8;
-/// Words that a phrase of a description has at least: one alone says too little.
+/// The fewest words of a phrase of a description: one alone says too little.
 const MIN_WORDS: usize = 2;
 
 /// Words that say nothing of what is asked for, but lead to it or join it.
-const EMPTY: &[&str] = &[
-    "a",
-    "about",
-    "activate",
-    "activates",
-    "all",
-    "also",
-    "an",
-    "and",
-    "any",
-    "are",
-    "as",
-    "ask",
-    "asked",
-    "asking",
-    "asks",
-    "at",
-    "be",
-    "before",
-    "by",
-    "can",
-    "do",
-    "does",
-    "during",
-    "either",
-    "etc",
-    "even",
-    "explicitly",
-    "for",
-    "from",
-    "has",
-    "have",
-    "help",
-    "how",
-    "i",
-    "if",
-    "in",
-    "into",
-    "invoke",
-    "involving",
-    "is",
-    "it",
-    "its",
-    "keywords",
-    "like",
-    "me",
-    "mention",
-    "mentioned",
-    "mentions",
-    "my",
-    "need",
-    "needed",
-    "needing",
-    "needs",
-    "of",
-    "on",
-    "only",
-    "or",
-    "other",
-    "phrases",
-    "requested",
-    "s",
-    "say",
-    "says",
-    "should",
-    "skill",
-    "so",
-    "some",
-    "such",
-    "task",
-    "tasks",
-    "that",
-    "the",
-    "their",
-    "them",
-    "these",
-    "they",
-    "things",
-    "this",
-    "those",
-    "to",
-    "trigger",
-    "triggers",
-    "use",
-    "used",
-    "user",
-    "users",
-    "uses",
-    "using",
-    "via",
-    "want",
-    "wanting",
-    "wants",
-    "we",
-    "what",
-    "when",
-    "whenever",
-    "where",
-    "whether",
-    "which",
-    "while",
-    "who",
-    "with",
-    "within",
-    "work",
-    "working",
-    "would",
-    "you",
-    "your",
-];
+const EMPTY: &str = include_str!("empty_words.txt");
 
-/// A phrase that calls a skill up.
+/// A phrase that triggers a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phrase {
     /// As it is written, in lower case and without what leads to it.
     pub text: String,
-    /// What is compared: its words without the ends that grammar gives them, sorted, each
-    /// once.
+    /// Its words as stems, sorted, each once: these are compared.
     pub stems: Vec<String>,
 }
 
 impl Phrase {
-    /// A phrase that an author states. None: it has no word.
+    /// Reads a phrase that an author states. `None`: it has no word.
     #[must_use]
     pub fn stated(text: &str) -> Option<Self> {
         let all = words(text);
-        let told: Vec<&Word> = all.iter().filter(|word| !is_empty(word)).collect();
-        // A phrase of nothing but such words is what its author means all the same.
-        let told = if told.is_empty() {
+        let telling: Vec<&Word> = all.iter().filter(|word| !is_empty(word)).collect();
+        // A phrase of nothing but empty words is still what its author means.
+        let telling = if telling.is_empty() {
             all.iter().collect()
         } else {
-            told
+            telling
         };
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        Self::of(text.to_lowercase(), &told)
+        Self::of(text.to_lowercase(), &telling)
     }
 
-    /// All that a message says, to look for phrases in.
+    /// Reads a whole message, to search phrases in it.
     #[must_use]
     pub fn message(text: &str) -> Self {
-        let words = words(text);
-        let mut stems: Vec<String> = words
-            .iter()
-            .map(|word| stem(&word.text).to_owned())
-            .collect();
-        stems.sort_unstable();
-        stems.dedup();
         Self {
             text: String::new(),
-            stems,
+            stems: stems(words(text).iter()),
         }
     }
 
     fn of(text: String, words: &[&Word]) -> Option<Self> {
-        let first = words.iter().take(MAX_PHRASE_WORDS);
-        let mut stems: Vec<String> = first.map(|word| stem(&word.text).to_owned()).collect();
-        stems.sort_unstable();
-        stems.dedup();
+        let stems = stems(words.iter().copied().take(MAX_PHRASE_WORDS));
         (!stems.is_empty()).then_some(Self { text, stems })
     }
 
-    /// Whoever says the other phrase says this one as well.
+    /// Tells whether the other phrase contains all words of this one.
     #[must_use]
     pub fn is_in(&self, other: &Self) -> bool {
+        // Both are sorted, so one pass over the others is enough: `any` goes on where it stopped.
         let mut others = other.stems.iter();
         self.stems
             .iter()
@@ -180,13 +67,20 @@ impl Phrase {
     }
 }
 
-/// The phrases by which a description says when to use the skill: `reviewing pull
+/// The stems of words, sorted, each once.
+fn stems<'a>(words: impl Iterator<Item = &'a Word>) -> Vec<String> {
+    let stems: BTreeSet<&str> = words.map(|word| stem(&word.text)).collect();
+    stems.into_iter().map(str::to_owned).collect()
+}
+
+/// Returns the phrases by which a description says when to use the skill: `reviewing pull
 /// requests` of `Use when reviewing pull requests or …`. What it excludes is in none.
 #[must_use]
 pub fn uses(description: &str) -> Vec<Phrase> {
     let mut found: Vec<Phrase> = Vec::new();
     let mut is_use = false;
     for (_, piece) in pieces(description) {
+        // Only at the start of a sentence: what follows an exclusion in it keeps its role.
         if piece.first().is_some_and(|word| word.before == Before::End) {
             is_use = begins_use(&piece);
         }
@@ -194,8 +88,8 @@ pub fn uses(description: &str) -> Vec<Phrase> {
             continue;
         }
         for part in parts(&piece) {
-            let told: Vec<&Word> = part.iter().filter(|word| !is_empty(word)).collect();
-            let Some(phrase) = Phrase::of(text(part), &told) else {
+            let telling: Vec<&Word> = part.iter().filter(|word| !is_empty(word)).collect();
+            let Some(phrase) = Phrase::of(text(part), &telling) else {
                 continue;
             };
             let is_new = found.iter().all(|known| known.stems != phrase.stems);
@@ -231,10 +125,11 @@ fn joins(word: &Word) -> bool {
 }
 
 fn is_empty(word: &Word) -> bool {
-    EMPTY.binary_search(&word.text.as_str()).is_ok()
+    static WORDS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| listed(EMPTY).collect());
+    WORDS.contains(word.text.as_str())
 }
 
-/// The words from the first to the last that says something.
+/// Joins the words from the first to the last that says something.
 fn text(part: &[Word]) -> String {
     let says = |word: &Word| !is_empty(word);
     let from = part.iter().position(says).unwrap_or_default();
@@ -252,7 +147,7 @@ mod tests {
 
     #[test]
     fn words_that_say_nothing_are_in_order() {
-        assert!(EMPTY.is_sorted_by(|a, b| a < b));
+        assert!(listed(EMPTY).is_sorted_by(|a, b| a < b));
     }
 
     #[test]

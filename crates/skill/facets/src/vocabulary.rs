@@ -1,4 +1,4 @@
-//! The words that people use for categories and technologies, and the ids they mean.
+//! Maps the words that people use for categories and technologies to ids.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use super::rules::{Naming, rules};
 use super::text::words;
 
-/// Ids that are offered for one that nobody knows.
+/// The most ids that are suggested for an unknown one.
 const MAX_NEAREST_IDS: usize = 3;
 
-/// A word as ids are written: in lower case, with hyphens.
+/// Spells a word like an id: in lower case, with hyphens.
 fn folded(word: &str) -> String {
     let mut id = String::new();
     for c in word.trim().chars().flat_map(char::to_lowercase) {
@@ -28,14 +28,14 @@ pub fn categories() -> impl Iterator<Item = &'static str> {
     rules().categories.iter().map(|known| known.id)
 }
 
-/// The category that a word of an author's or a caller's means. Of several that it may
+/// Returns the category that a word of an author or a caller means. Of several that it may
 /// mean, the first.
 #[must_use]
 pub fn category_id(word: &str) -> Option<&'static str> {
     static BY_WORD: LazyLock<HashMap<String, &'static str>> = LazyLock::new(|| {
         let mut by_word = HashMap::new();
         let known = &rules().categories;
-        // What an id says no alias takes from it.
+        // Ids first, so that no alias hides an id.
         for known in known {
             by_word.insert(folded(known.id), known.id);
         }
@@ -46,19 +46,19 @@ pub fn category_id(word: &str) -> Option<&'static str> {
         }
         by_word
     });
-    // Most are written as ids already.
+    // Most words are spelled like ids already.
     let known = BY_WORD.get(word);
     known.or_else(|| BY_WORD.get(&folded(word))).copied()
 }
 
-/// The technology that a word of an author's or a caller's means: its id, its name, or
+/// Returns the technology that a word of an author or a caller means: its id, its name, or
 /// what people call it.
 #[must_use]
 pub fn technology_id(word: &str) -> Option<&'static str> {
     static BY_ID: LazyLock<HashSet<&'static str>> =
         LazyLock::new(|| technologies::technologies().map(|known| known.id).collect());
     let words: Vec<String> = words(word).into_iter().map(|word| word.text).collect();
-    // What counts in names of skills alone is no name: `gemini`.
+    // A word such as `gemini` counts in names of skills alone, and is no name of a technology.
     let named = rules().names.exact(&words);
     let named = named.filter(|name| name.naming != Naming::InName);
     match named.and_then(|name| rules().technologies.get(name.technology?)) {
@@ -67,7 +67,7 @@ pub fn technology_id(word: &str) -> Option<&'static str> {
     }
 }
 
-/// The categories whose ids, or other words, are nearest to one that nobody knows.
+/// Returns the categories whose ids or aliases are nearest to an unknown word.
 #[must_use]
 pub fn nearest_categories(word: &str) -> Vec<&'static str> {
     let word = folded(word);
@@ -78,7 +78,7 @@ pub fn nearest_categories(word: &str) -> Vec<&'static str> {
     nearest(&word, known)
 }
 
-/// The technologies whose ids or names are nearest to one that nobody knows.
+/// Returns the technologies whose ids or names are nearest to an unknown word.
 #[must_use]
 pub fn nearest_technologies(word: &str) -> Vec<&'static str> {
     let known = technologies::technologies()
@@ -86,12 +86,13 @@ pub fn nearest_technologies(word: &str) -> Vec<&'static str> {
     nearest(&folded(word), known)
 }
 
-/// The ids of the words that share most pairs of letters with one: at least two in five.
+/// Returns the ids of the words that share most pairs of letters with one: at least two in five.
 fn nearest(
     word: &str,
     known: impl Iterator<Item = (&'static str, &'static str)>,
 ) -> Vec<&'static str> {
     let pairs = |word: &str| -> Vec<(char, char)> {
+        // With blanks around it, the first and the last letter count, too.
         let word = format!(" {word} ");
         word.chars().zip(word.chars().skip(1)).collect()
     };

@@ -1,8 +1,8 @@
-//! What is no part of a skill: one rule for folders on disk, Git, GitHub and archives.
+//! Files that are no part of a skill: one rule for folders on disk, Git, GitHub and archives.
 //!
-//! Secrets and the rubbish of tools are known by their names; `.skillignore` names more, and
+//! Secrets and the rubbish of tools are recognized by their names; `.skillignore` names more, and
 //! brings rubbish back with a line such as `!target/`, never a secret. `.gitignore` counts on
-//! disk alone: whatever is in a tree was added.
+//! disk alone: a file in a commit was added on purpose.
 
 use std::collections::HashMap;
 
@@ -12,44 +12,45 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use model::{FilePath, FilePathError, Problem};
 use skill_md::{is_repository, is_rubbish, is_secret_name};
 
-/// Rule of what was left out.
+/// The rule of files that were left out.
 pub const LEFT_OUT: &str = "file-left-out";
 /// The file of patterns.
 pub const SKILLIGNORE: &str = ".skillignore";
-/// Bytes that it may have. A skill with a larger one is refused: what is to stay out of it is not
-/// known.
+/// The most bytes of that file. A skill with a larger one is refused: what has to stay out of it is
+/// not known.
 pub const MAX_PATTERNS: u64 = 64 << 10;
-/// Deeper folders are not looked into.
+/// Deeper folders are not entered.
 pub const MAX_DEPTH: usize = 40;
-/// Why they are not.
+/// The reason that they are not.
 pub const TOO_DEEP: &str = "it is nested too deeply";
-/// How a file begins that stands for one in Large File Storage.
+/// How a pointer to a file in Large File Storage begins.
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1";
 
 const REPOSITORY: &str = "it belongs to version control";
 const SECRET: &str = "programs keep secrets in files of this name";
 const RUBBISH: &str = "tools make it; `!NAME` in .skillignore brings it back";
 
-/// Why something stays out by its name, whatever patterns say.
+/// Why a file or folder stays out by its name, whatever patterns say.
 pub(super) fn always(name: &str, is_folder: bool) -> Option<&'static str> {
     if is_repository(name) {
         return Some(REPOSITORY);
     }
+    // A folder named `.env` or `id_rsa` holds other files, which are checked by their own names.
     (!is_folder && is_secret_name(name)).then_some(SECRET)
 }
 
-/// Why something stays out by its name, unless patterns bring it back.
+/// Why a file or folder stays out by its name, unless patterns bring it back.
 pub(super) fn mostly(name: &str, is_folder: bool) -> Option<&'static str> {
     is_rubbish(name, is_folder).then_some(RUBBISH)
 }
 
-/// Why a folder has no skills that anybody wants, by its name.
+/// Why no skills are searched below a folder, by its name.
 #[must_use]
 pub fn is_no_place_of_skills(name: &str) -> Option<&'static str> {
     (is_repository(name) || is_rubbish(name, true)).then_some("tools make it")
 }
 
-/// The patterns of a text, as of a folder. A line that is no pattern says nothing; the others do.
+/// Reads the patterns of a folder. A line that is no pattern is ignored.
 pub(super) fn patterns(folder: &std::path::Path, text: &[u8]) -> Option<Gitignore> {
     let mut patterns = GitignoreBuilder::new(folder);
     for line in String::from_utf8_lossy(text).lines() {
@@ -58,7 +59,7 @@ pub(super) fn patterns(folder: &std::path::Path, text: &[u8]) -> Option<Gitignor
     patterns.build().ok()
 }
 
-/// What was left out, as a problem that is none.
+/// Reports a file that was left out, for information.
 #[must_use]
 pub fn left_out(path: &str, why: &str) -> Problem {
     Problem::info(LEFT_OUT, path, 0, format!("left out: {why}"))
@@ -72,13 +73,13 @@ pub fn too_many_patterns(path: &str) -> Problem {
     Problem::error("patterns-too-large", path, 0, message)
 }
 
-/// Refuses a skill with folders that are not looked into.
+/// Refuses a skill with folders that are not entered.
 #[must_use]
 pub fn too_deep(path: &str) -> Problem {
     Problem::error("path-invalid", path, 0, TOO_DEEP)
 }
 
-/// Leaves out a file that only stands for another one; none: it does not.
+/// Leaves out a pointer to another file; none: it is no pointer.
 #[must_use]
 pub fn pointer(path: &str, content: &[u8]) -> Option<Problem> {
     let message =
@@ -88,19 +89,19 @@ pub fn pointer(path: &str, content: &[u8]) -> Option<Problem> {
         .then(|| Problem::warning("file-lfs-pointer", path, 0, message))
 }
 
-/// What stays out of a skill that is on no disk. Its paths are those inside of the skill.
+/// The patterns of a skill that is not on a disk. Its paths are those inside the skill.
 #[derive(Debug, Default)]
 pub struct Patterns(HashMap<String, Gitignore>);
 
 impl Patterns {
-    /// Adds what the `.skillignore` of a folder says; the skill's own folder is empty.
+    /// Adds the `.skillignore` of a folder; the skill's own folder is the empty path.
     pub fn add(&mut self, folder: &str, text: &[u8]) {
         if let Some(patterns) = patterns("".as_ref(), text) {
             self.0.insert(folder.to_owned(), patterns);
         }
     }
 
-    /// Why a path stays out, where none of its folders does; none: it does not. The nearest
+    /// Why a path stays out, if none of its folders does; none: it stays in. The nearest
     /// patterns decide.
     #[must_use]
     pub fn why(&self, path: &str, is_folder: bool) -> Option<&'static str> {
@@ -108,6 +109,7 @@ impl Patterns {
         if let Some(why) = always(name, is_folder) {
             return Some(why);
         }
+        // From the nearest folder up, as Git has it: a pattern further down overrides those above.
         let mut folder = path;
         while !folder.is_empty() {
             folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
@@ -124,7 +126,7 @@ impl Patterns {
         mostly(name, is_folder)
     }
 
-    /// What becomes of a file by its whole path. Of what stays out with its folder nothing more
+    /// Decides on a file by its whole path. Of a folder that stays out nothing more
     /// is asked; a name that no path has refuses the skill, even where patterns leave it out.
     #[must_use]
     pub fn take<'path>(&self, path: &'path str) -> Inclusion<'path> {
@@ -145,7 +147,7 @@ impl Patterns {
     }
 }
 
-/// What becomes of a file.
+/// The decision on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Inclusion<'path> {
     /// It is a file of the skill.

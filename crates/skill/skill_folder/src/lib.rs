@@ -1,10 +1,10 @@
 //! Folders on disk as bundles: finding skills and reading their files.
 //!
-//! What is no part of a skill stays on the machine, and is told: secrets and the
+//! What is no part of a skill stays on the machine, and is reported: secrets and the
 //! rubbish of tools by their names, and whatever `.gitignore` and `.skillignore` say.
 //! A line such as `!target/` in `.skillignore` brings rubbish back, never a secret.
 //!
-//! Not here: ids of skills and what becomes of them (`folders`), places with skills
+//! Not here: ids of skills and their import (`folders`), sources of skills
 //! (`sources`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
@@ -37,24 +37,24 @@ pub use left_out::{
     Inclusion, LEFT_OUT, MAX_DEPTH, MAX_PATTERNS, Patterns, SKILLIGNORE, TOO_DEEP,
     is_no_place_of_skills, left_out, pointer, too_deep, too_many_patterns,
 };
-use model::{FilePath, FilePathError, MAX_FILES, MAX_SKILL_BYTES, Problem, Severity};
+use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem, Severity};
 use open::{Folder, Unread};
 pub use stamp::{Stamp, TooMany, stamp};
 
-/// The nearer to a file, and of one folder the first, decides.
+/// Files of patterns. The nearest to a file decides, and in one folder the first.
 const IGNORE_FILES: [&str; 2] = [SKILLIGNORE, ".gitignore"];
 
-/// Files of a folder, and what was odd about them.
+/// Files of a folder, and the problems with them.
 #[derive(Debug, Default)]
 pub struct SkillFiles {
     /// The files, by path.
     pub files: BTreeMap<FilePath, Bytes>,
-    /// What was odd.
+    /// The problems.
     pub problems: Vec<Problem>,
 }
 
 impl SkillFiles {
-    /// The folder is no skill as it is.
+    /// Tells whether an error refuses the folder as a skill.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         let mut problems = self.problems.iter();
@@ -62,50 +62,54 @@ impl SkillFiles {
     }
 }
 
-/// Folders of skills, and what was not looked into.
+/// Folders of skills, and folders that were not searched.
 #[derive(Debug, Default)]
 pub struct SkillFolders {
     /// The folders, the shortest path first.
     pub folders: Vec<PathBuf>,
-    /// What was not looked into, each with why.
+    /// Folders that were not searched, each with the reason.
     pub left_out: Vec<(PathBuf, String)>,
 }
 
-/// What stays out of skills below a folder.
+/// The patterns that hold below a folder.
 struct Ignored {
-    /// Patterns of a folder, most important first; none where nothing is said.
+    /// The patterns of a folder, the most important first; empty where there are none.
     patterns: HashMap<PathBuf, Vec<(&'static str, Gitignore)>>,
-    /// The folder whose patterns are the last to be asked: the root of the
+    /// The last folder whose patterns hold: the root of the
     /// repository, else the folder itself.
     top: PathBuf,
     /// The folder that files are read below; none: it is gone.
     below: Option<Folder>,
-    /// Its path. What is above it is trusted, and no link is followed below it.
+    /// Its path. Links above it are trusted, and none is followed below it.
     base: PathBuf,
-    /// Files of patterns that cannot be taken at their word, each with why.
+    /// Files of patterns that could not be read, each with the reason.
     unknown: Vec<(PathBuf, Unread)>,
 }
 
 impl Ignored {
     /// `root` is absolute.
     fn new(root: &Path) -> Self {
+        // Git asks the `.gitignore` of every folder up to the root of the repository. What lies
+        // above that is somebody else's.
         let repository = root.ancestors().find(|folder| folder.join(".git").exists());
         let top = repository.unwrap_or(root);
         Self::up_to(top, top)
     }
 
-    /// What only the folder itself says: an agent reads its skills, whether or not the
+    /// Takes the patterns of the folder itself alone: an agent reads its skills, whether or not the
     /// repository that they are in ignores them.
     fn of_itself(root: &Path) -> Self {
         Self::up_to(root, root)
     }
 
-    /// What is read of a skill below `root`, with nothing but folders on the way to it.
+    /// Takes the patterns of a skill below `root`, without links on the way to it.
     fn below(root: &Path, skill: &Path) -> Self {
         let repository = skill
             .ancestors()
             .find(|folder| folder.join(".git").exists());
         let top = repository.unwrap_or(skill);
+        // Opened at the upper of the two: below it links are not followed, and a repository inside
+        // the root must not move that line down.
         Self::up_to(top, if root.starts_with(top) { top } else { root })
     }
 
@@ -119,7 +123,7 @@ impl Ignored {
         }
     }
 
-    /// The bytes of a file below the top, so many at most.
+    /// Reads a file below the base, up to a number of bytes.
     fn read(&self, path: &Path, max: u64) -> Result<Vec<u8>, Unread> {
         let gone = || Unread::NoFile(std::io::ErrorKind::NotFound.into());
         let inside = path.strip_prefix(&self.base).map_err(|_| gone())?;
@@ -131,48 +135,49 @@ impl Ignored {
         if entry.depth() == 0 {
             return None;
         }
+        // Secrets first: no pattern may bring one back.
         let name = entry.file_name().to_string_lossy();
         let is_folder = entry.file_type().is_dir();
         if let Some(why) = left_out::always(&name, is_folder) {
             return Some(why.to_owned());
         }
         match self.pattern(entry.path(), is_folder) {
-            Some(Match::Ignore(file)) => return Some(format!("`{file}` leaves it out")),
-            Some(Match::Whitelist(_)) => return None,
-            _ => {}
+            Match::Ignore(file) => Some(format!("`{file}` leaves it out")),
+            Match::Whitelist(_) => None,
+            Match::None => left_out::mostly(&name, is_folder).map(str::to_owned),
         }
-        left_out::mostly(&name, is_folder).map(str::to_owned)
     }
 
-    /// What the patterns of the folders above an entry say, the nearest first.
-    fn pattern(&mut self, path: &Path, is_folder: bool) -> Option<Match<&'static str>> {
+    /// Matches the patterns of the folders above an entry, the nearest first.
+    fn pattern(&mut self, path: &Path, is_folder: bool) -> Match<&'static str> {
         let top = self.top.clone();
         for folder in path.ancestors().skip(1) {
             for (file, patterns) in self.of(folder) {
-                match patterns.matched(path, is_folder) {
-                    Match::Ignore(_) => return Some(Match::Ignore(file)),
-                    Match::Whitelist(_) => return Some(Match::Whitelist(file)),
-                    Match::None => {}
+                let matched = patterns.matched(path, is_folder);
+                if !matched.is_none() {
+                    return matched.map(|_| *file);
                 }
             }
             if folder == top {
                 break;
             }
         }
-        None
+        Match::None
     }
 
     fn of(&mut self, folder: &Path) -> &[(&'static str, Gitignore)] {
         if !self.patterns.contains_key(folder) {
             let mut all = Vec::new();
             for name in IGNORE_FILES {
+                // Through `self.read`, which follows no link and waits for no pipe: the folder may
+                // be a stranger's checkout.
                 let path = folder.join(name);
                 match self.read(&path, MAX_PATTERNS) {
                     Ok(text) => {
                         let patterns = left_out::patterns(folder, &text);
                         all.extend(patterns.map(|patterns| (name, patterns)));
                     }
-                    // As Git has it, a link says nothing.
+                    // Git ignores a `.gitignore` that is a link, too.
                     Err(Unread::NoFile(_)) => {}
                     Err(why) => self.unknown.push((path, why)),
                 }
@@ -207,7 +212,7 @@ pub fn find(root: &Path) -> Result<SkillFolders, String> {
     Ok(find_while(root, &|| true)?.unwrap_or_default())
 }
 
-/// The same for as long as somebody wants it; none: nobody does any more.
+/// The same until `is_wanted` says no; none then.
 ///
 /// # Errors
 /// As [`find`].
@@ -224,7 +229,7 @@ pub fn find_while(
             return Ok(None);
         }
         let entry = entry.map_err(|error| error.to_string())?;
-        // As the caller named it.
+        // Callers get paths below the root as they named it, without its links resolved.
         let named = |path: &Path| match path.strip_prefix(&whole) {
             Ok(inside) if inside.as_os_str().is_empty() => root.to_owned(),
             inside => root.join(inside.unwrap_or(path)),
@@ -248,6 +253,8 @@ pub fn find_while(
         }
     }
     let folders = &mut found.folders;
+    // The order of a directory is up to the file system. Sorted, the same tree gives the same
+    // answer everywhere.
     folders.sort_by(|a, b| (a.components().count(), a).cmp(&(b.components().count(), b)));
     folders.dedup();
     found.left_out.sort();
@@ -263,7 +270,8 @@ pub fn read(folder: &Path) -> SkillFiles {
     read_all(&whole, ignored)
 }
 
-/// The same of a folder below another one, which it is in whatever became a link on the way.
+/// The same for a folder below another one. It stays below, even if a folder on the way becomes a
+/// link.
 #[must_use]
 pub fn read_below(root: &Path, inside: &Path) -> SkillFiles {
     let root = absolute(root);
@@ -272,7 +280,7 @@ pub fn read_below(root: &Path, inside: &Path) -> SkillFiles {
     read_all(&whole, ignored)
 }
 
-/// The same of a folder of an agent's: what lies above it says nothing of its files.
+/// The same for an agent's folder: patterns above it do not hold.
 #[must_use]
 pub fn read_local(folder: &Path) -> SkillFiles {
     let whole = absolute(folder);
@@ -285,6 +293,7 @@ fn read_all(whole: &Path, mut ignored: Ignored) -> SkillFiles {
     let mut total = 0_u64;
     let mut walk = WalkDir::new(whole)
         .max_depth(MAX_DEPTH)
+        // So that a limit always cuts off the same files.
         .sort_by_file_name()
         .into_iter();
     while let Some(entry) = walk.next() {
@@ -297,10 +306,7 @@ fn read_all(whole: &Path, mut ignored: Ignored) -> SkillFiles {
             }
         };
         let shown = entry.path().strip_prefix(whole).unwrap_or(entry.path());
-        let name = shown
-            .display()
-            .to_string()
-            .replace(std::path::MAIN_SEPARATOR, "/");
+        let name = shown.display().to_string();
         let mut report = |problem| read.problems.push(problem);
         if let Some(why) = ignored.why(&entry) {
             if entry.file_type().is_dir() {
@@ -320,15 +326,13 @@ fn read_all(whole: &Path, mut ignored: Ignored) -> SkillFiles {
             report(Problem::warning("file-not-regular", &name, 0, message));
             continue;
         }
-        let path = match shown.to_str().map(|_| name.parse::<FilePath>()) {
-            Some(Ok(path)) => path,
-            Some(Err(error)) => {
-                let error: FilePathError = error;
-                report(Problem::error("path-invalid", &name, 0, error.to_string()));
-                continue;
-            }
-            None => {
-                let message = "its name is not UTF-8";
+        let path = match shown.to_str().map(str::parse::<FilePath>) {
+            Some(parsed) => parsed.map_err(|error| error.to_string()),
+            None => Err("its name is not UTF-8".to_owned()),
+        };
+        let path = match path {
+            Ok(path) => path,
+            Err(message) => {
                 report(Problem::error("path-invalid", &name, 0, message));
                 continue;
             }
@@ -338,7 +342,7 @@ fn read_all(whole: &Path, mut ignored: Ignored) -> SkillFiles {
             report(Problem::error("too-many-files", &name, 0, message));
             break;
         }
-        // No more is read than there may be, whatever the file said of its size.
+        // The limit holds for what is read: a file may grow after its size was asked.
         match ignored.read(entry.path(), MAX_SKILL_BYTES.saturating_sub(total)) {
             Ok(content) => {
                 total += content.len() as u64;
@@ -359,7 +363,7 @@ fn read_all(whole: &Path, mut ignored: Ignored) -> SkillFiles {
             }
         }
     }
-    // Also those above the skill: it may hold what they were to keep out.
+    // Also those above the skill: without them it may contain files that they keep out.
     for (path, why) in ignored.unknown {
         let name = path.strip_prefix(whole).unwrap_or(&path);
         let name = name.display().to_string();
@@ -373,7 +377,7 @@ fn read_all(whole: &Path, mut ignored: Ignored) -> SkillFiles {
     read
 }
 
-/// Name of a folder, also of `.`.
+/// The name of a folder, also of `.`.
 #[must_use]
 pub fn name(folder: &Path) -> String {
     absolute(folder)

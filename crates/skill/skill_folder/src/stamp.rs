@@ -1,4 +1,4 @@
-//! What a skill's folder looks like from outside: whether it may have changed is told without
+//! Stamps of skill folders: they tell whether a folder may have changed without
 //! reading its files.
 
 use std::collections::hash_map::DefaultHasher;
@@ -11,23 +11,24 @@ use walkdir::WalkDir;
 
 use super::{Ignored, MAX_DEPTH, absolute};
 
-/// A folder at a time.
+/// The state of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
-    /// Another one where a file may have changed.
+    /// Differs where a file may have changed.
     pub hash: u64,
-    /// When something last changed in it, by the file system.
+    /// The time of the last change, by the file system.
     pub newest: SystemTime,
     /// The folder and all below it that belong to the skill.
     pub folders: Vec<PathBuf>,
-    /// How many files and folders were looked at, those too that are no part of the skill.
+    /// The number of files and folders that were visited, also of those that are no part of the
+    /// skill.
     pub entries: usize,
 }
 
-/// Why a folder cannot be looked at.
+/// Why a folder has no stamp.
 #[derive(Debug, thiserror::Error)]
 pub enum TooMany {
-    /// It holds more than may be looked at.
+    /// It holds more than may be visited.
     #[error("it holds more than {0} files and folders")]
     Entries(usize),
     /// It cannot be read, or is gone.
@@ -36,19 +37,20 @@ pub enum TooMany {
         /// Why.
         #[source]
         error: walkdir::Error,
-        /// How many files and folders were looked at until then.
+        /// The number of files and folders that were visited until then.
         entries: usize,
     },
 }
 
-/// Looks at a folder that holds so many files and folders at most. What is no part of the skill
-/// counts as well, since it takes as long; what is in a folder that stays out is not looked at.
+/// Takes the stamp of a folder with at most `max` files and folders. What is no part of the skill
+/// counts as well, since it takes as long; a folder that stays out is not entered.
 ///
 /// # Errors
 /// It holds more, or cannot be read.
 pub fn stamp(folder: &Path, max: usize) -> Result<Stamp, TooMany> {
     let whole = absolute(folder);
     let mut ignored = Ignored::of_itself(&whole);
+    // Unlike `RandomState` it has fixed keys, so stamps of one build can be compared.
     let mut hasher = DefaultHasher::new();
     let mut found = Stamp {
         hash: 0,
@@ -74,6 +76,7 @@ pub fn stamp(folder: &Path, max: usize) -> Result<Stamp, TooMany> {
         }
         let meta = entry.metadata();
         let meta = meta.map_err(|error| unreadable(error, found.entries))?;
+        // `ctime`, since programs set `mtime` back, as `tar` does when it unpacks.
         let seconds = u64::try_from(meta.ctime()).unwrap_or(0);
         let nanos = u32::try_from(meta.ctime_nsec()).unwrap_or(0);
         let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);

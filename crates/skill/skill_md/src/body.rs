@@ -1,8 +1,8 @@
 //! The instructions below the front matter, as far as a summary needs them.
 
-/// Characters of the body that a summary shows.
+/// The most characters of the body that a summary shows.
 pub(super) const EXCERPT_CHARS: usize = 2_000;
-/// Characters of a first paragraph that stands for the long description.
+/// The most characters of a first paragraph that replaces the long description.
 pub(super) const PARAGRAPH_CHARS: usize = 1_000;
 
 /// The first characters of a text.
@@ -39,6 +39,7 @@ pub(super) fn first_paragraph(body: &str) -> String {
         if is_code || (in_list && is_indented) || is_item(first) || is_markup(first) {
             continue;
         }
+        // A heading of Markdown may also be a line above `===` or `---`.
         let is_heading = block.get(1).is_some_and(|line| is_underline(line));
         if is_heading {
             continue;
@@ -49,22 +50,11 @@ pub(super) fn first_paragraph(body: &str) -> String {
 }
 
 fn joined(block: &[&str]) -> String {
-    let mut text = String::new();
-    for word in block
-        .iter()
-        .take_while(|line| !is_markup(line))
-        .flat_map(|line| line.split_whitespace())
-    {
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        text.push_str(word);
-        // A character has at most four bytes, so there are enough of them now.
-        if text.len() > PARAGRAPH_CHARS * 4 {
-            break;
-        }
-    }
-    cut(&text, PARAGRAPH_CHARS).trim_end().to_owned()
+    let prose = block.iter().take_while(|line| !is_markup(line));
+    let words = prose.flat_map(|line| line.split_whitespace());
+    // As many words as characters are enough, however long the paragraph is.
+    let words: Vec<&str> = words.take(PARAGRAPH_CHARS).collect();
+    cut(&words.join(" "), PARAGRAPH_CHARS).trim_end().to_owned()
 }
 
 struct Blocks<'a> {
@@ -73,9 +63,10 @@ struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     /// The next lines without a blank between them. Code between fences, HTML
-    /// comments and headings are stepped over.
+    /// comments and headings are skipped.
     fn next_block(&mut self) -> Option<Vec<&'a str>> {
         let mut block = Vec::new();
+        // Peeked first: a line that ends a block stays for the next one.
         while let Some(line) = self.lines.clone().next() {
             let text = line.trim();
             let fence = ["```", "~~~"]

@@ -1,4 +1,4 @@
-//! The files of a skill as a whole, before any is read.
+//! Checks the files of a skill as a whole, before any is read.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,8 +7,8 @@ use bytes::Bytes;
 use super::findings::Findings;
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
 
-/// Bytes of a `SKILL.md` that are read. The largest body seen has 293 KB; what
-/// is larger is refused before it costs memory.
+/// The most bytes of a `SKILL.md`. The largest body seen has 293 KB; a larger file
+/// is refused before it costs memory.
 pub(super) const MAX_SKILL_MD_BYTES: usize = 1024 * 1024;
 
 /// Checks the files and finds the one that holds the instructions.
@@ -36,8 +36,8 @@ fn check_size(files: &BTreeMap<FilePath, Bytes>, findings: &mut Findings) {
     }
 }
 
-/// Two paths that some disk would take for one, or a file where another path
-/// needs a folder, cannot be written out everywhere.
+/// Refuses two paths that some disk would take for one, and a file where another path
+/// needs a folder: they cannot be written out everywhere.
 fn check_collisions(files: &BTreeMap<FilePath, Bytes>, findings: &mut Findings) {
     let mut seen: HashMap<String, &FilePath> = HashMap::with_capacity(files.len());
     for path in files.keys() {
@@ -50,6 +50,7 @@ fn check_collisions(files: &BTreeMap<FilePath, Bytes>, findings: &mut Findings) 
         }
     }
     for path in files.keys() {
+        // By the same keys: `A` and `a/b` collide where case does not count.
         let key = path.collision_key();
         let folders = key.match_indices('/').filter_map(|(at, _)| key.get(..at));
         for folder in folders {
@@ -72,6 +73,7 @@ fn entry<'a>(
 ) -> Option<(&'a FilePath, &'a Bytes)> {
     let is_exact = |path: &FilePath| path.as_str() == FilePath::SKILL_MD;
     let is_variant = |path: &FilePath| path.as_str().eq_ignore_ascii_case(FilePath::SKILL_MD);
+    // The exact name first: a skill may have both on a disk where case counts.
     let found = files
         .iter()
         .find(|(path, _)| is_exact(path))

@@ -1,4 +1,4 @@
-//! Keys whose values have a shape of their own: rules, tools, resources.
+//! Reads keys whose values have a shape of their own: rules, tools, resources.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::keys::{KeyEntry, Keys};
 use super::tree::{Node, NodeShape};
 use model::{FilePath, ResourceConfig, Skill, ToolConfig};
 
-/// Reads them into a skill, and compares resources with the files.
+/// Reads them into a skill, and checks that the files of resources exist.
 pub(super) fn read(
     keys: &Keys<'_>,
     skill: &mut Skill,
@@ -36,8 +36,8 @@ fn one<T: DeserializeOwned>(key: &str, entry: KeyEntry<'_>, findings: &mut Findi
         .ok()
 }
 
-/// The elements and the line of each. One that is wrong leaves the whole list
-/// empty: half of a set of rules would say something its author did not.
+/// Returns the elements and the line of each. One that is wrong leaves the whole list
+/// empty: half of a set of rules would mean something that its author did not.
 fn list<T: DeserializeOwned>(
     keys: &Keys<'_>,
     key: &str,
@@ -92,7 +92,7 @@ fn invalid(
     );
 }
 
-/// Every host of a large model takes a tool of this name.
+/// Tells whether every host of a model takes a tool of this name.
 fn is_taken_everywhere(name: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

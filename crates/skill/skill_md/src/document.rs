@@ -1,5 +1,5 @@
-//! Any text with front matter, read under the same guard as a `SKILL.md` and without
-//! repairs: for files whose authors can be told to mend them.
+//! Reads any text with front matter under the same guard as a `SKILL.md` and without
+//! repairs: for files whose authors can fix them.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use model::Problem;
 pub struct Document {
     /// Its front matter, in the order of the file.
     pub front_matter: Map<String, Value>,
-    /// What stands below it, without blank lines around it.
+    /// The text below it, without blank lines around it.
     pub body: String,
     /// Lines from 1 of keys and of elements of lists, by JSON pointer.
     lines: BTreeMap<String, usize>,
 }
 
 impl Document {
-    /// The line of the key or the element that a JSON pointer leads to; where it leads to
-    /// nothing, of what it is missing in.
+    /// Returns the line of the key or the element that a JSON pointer names; where it names
+    /// nothing, the line of the nearest parent.
     #[must_use]
     pub fn line(&self, pointer: &str) -> usize {
         let mut pointer = pointer;
@@ -40,7 +40,7 @@ impl Document {
 /// Reads a text with front matter; its problems name `file`.
 #[must_use]
 pub fn document(content: &[u8], file: &str) -> (Option<Document>, Vec<Problem>) {
-    let mut findings = Findings::new();
+    let mut findings = Findings::default();
     findings.turn_to(file);
     let document = read(content, &mut findings);
     (document, findings.into_problems())
@@ -70,7 +70,7 @@ fn read(content: &[u8], findings: &mut Findings) -> Option<Document> {
     })
 }
 
-/// What the guard lets through is at most 32 deep.
+/// Records lines. The recursion is bounded: the guard lets 32 levels through.
 fn note(at: &str, line: usize, node: &Node, lines: &mut BTreeMap<String, usize>) {
     match &node.shape {
         NodeShape::Map(entries) => {
@@ -89,6 +89,7 @@ fn note(at: &str, line: usize, node: &Node, lines: &mut BTreeMap<String, usize>)
 }
 
 fn pointer(at: &str, key: &str) -> String {
+    // RFC 6901, 3: first `~`, or the `~` of `~1` would be escaped again.
     format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 

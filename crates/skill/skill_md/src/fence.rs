@@ -3,34 +3,34 @@
 //! A fence is a line of its own, `---`. The text is split on lines and never on
 //! substrings, since `---` occurs inside values too.
 //!
-//! Many a skill has its first fence below a comment, or forgets the second one. What is
-//! meant is plain, so it is read there, and told.
+//! Many skills have their first fence below a comment, or lack the second one. What is
+//! meant is clear, so it is read there, and reported.
 
 use super::findings::{Fault, shown};
 use super::layout::{self, Fence};
 use super::outline::Unread;
 use super::walk;
 
-/// Bytes of front matter that are read. The largest seen in 37,000 skills has
+/// The most bytes of front matter. The largest seen in 37,000 skills has
 /// 9 KB.
 pub(super) const MAX_FRONT_MATTER_BYTES: usize = 64 * 1024;
-/// Bytes and lines that may stand above the front matter. Below more of them it would not
-/// be seen by whoever looks into the file.
+/// The most bytes and lines above the front matter. Below more of them a person who
+/// opens the file would not see it.
 const MAX_ABOVE_BYTES: usize = 4 * 1024;
 const MAX_ABOVE_LINES: usize = 64;
 
 /// A text whose front matter was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fenced<'a> {
-    /// What is between the fences.
+    /// The text between the fences.
     pub(super) front: &'a str,
     /// Its first line in the file.
     pub(super) first_line: usize,
     /// The line before the body: that of the closing fence.
     pub(super) close_line: usize,
-    /// What comes after the closing fence's line.
+    /// The text after the line of the closing fence.
     pub(super) body: &'a str,
-    /// What is not as it should be, and was read all the same.
+    /// Deviations from the standard that were tolerated.
     pub(super) oddities: Vec<Fault>,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn find(text: &str) -> Result<Fenced<'_>, Fault> {
     if lines.get(close).is_some_and(is_end) {
         close += 1;
     }
-    // The end of a block that the front matter alone stood in.
+    // The end of a code block around the front matter.
     if above.in_code && lines.get(close).is_some_and(|line| is_code_fence(line)) {
         close += 1;
     }
@@ -121,22 +121,24 @@ pub(super) fn find(text: &str) -> Result<Fenced<'_>, Fault> {
     })
 }
 
-/// Where prose begins in front matter that has a closing fence: that one is a rule of the
+/// Finds where prose begins in front matter with a closing fence: that fence is a rule of the
 /// text then.
 fn prose_in(lines: &[&str]) -> Option<usize> {
     let at = layout::prose(lines, Fence::Closed)?;
     has_description(lines.get(..at)?).then_some(())?;
-    // What YAML takes as a whole is no prose.
+    // A text that is YAML as a whole has no prose in it.
     let whole = lines.concat();
+    // Not parsed at this size, which nothing has limited yet.
     if whole.len() > MAX_FRONT_MATTER_BYTES {
         return Some(at);
     }
     matches!(walk::read(&whole, 1), Err(Unread::Unreadable { .. })).then_some(at)
 }
 
-/// How many lines belong to front matter that is never closed.
+/// Counts the lines of front matter that is never closed.
 fn unclosed(lines: &[&str], opening_line: usize) -> Result<usize, Fault> {
     let length = layout::prose(lines, Fence::Never).unwrap_or(lines.len());
+    // Without a description it may be any text below a rule, and would be read as keys.
     if lines.get(..length).is_some_and(has_description) {
         return Ok(length);
     }
@@ -177,7 +179,7 @@ fn is_code_fence(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// What stands above the first fence.
+/// The text above the first fence.
 struct Above {
     bytes: usize,
     lines: usize,
@@ -185,7 +187,7 @@ struct Above {
     in_code: bool,
 }
 
-/// Looks for the first fence: on line 1, or below what people put there by mistake. A `---`
+/// Finds the first fence: on line 1, or below what people put there by mistake. A `---`
 /// below a heading or prose is a rule, not a fence.
 fn above(text: &str) -> Result<Above, Fault> {
     let mut found = Above {
@@ -200,7 +202,7 @@ fn above(text: &str) -> Result<Above, Fault> {
         let what = if in_comment || trimmed.starts_with("<!--") {
             in_comment = !trimmed.contains("-->");
             if !in_comment && !trimmed.ends_with("-->") {
-                break; // Text stands behind it.
+                break; // Text follows it.
             }
             "an HTML comment"
         } else if is_fence(line) {
@@ -219,7 +221,7 @@ fn above(text: &str) -> Result<Above, Fault> {
         };
         found.bytes += line.len();
         found.lines += 1;
-        // Blank lines are what is least of note.
+        // Of several reasons a comment or a code fence is the one to name.
         if what != "blank lines" || found.what.is_none() {
             found.what = Some(what);
         }
@@ -235,7 +237,7 @@ fn far_below(line: usize) -> Fault {
     )
 }
 
-/// There is none, as exactly as can be told.
+/// Reports that there is no front matter, as precisely as possible.
 fn missing(text: &str) -> Fault {
     let first = text.lines().next().unwrap_or_default();
     let message = if text.trim().is_empty() {

@@ -1,8 +1,8 @@
-//! Problems as they are found, and how an author's words are shown in them.
+//! Collects problems, and quotes an author's words in them.
 
 use model::Problem;
 
-/// What makes a text unfit to be read: which rule, which line, and why.
+/// A problem with a text: rule, line and message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) rule: &'static str,
@@ -21,21 +21,14 @@ impl Fault {
 }
 
 /// The problems of one skill so far. Lines are those of its `SKILL.md`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Findings {
     file: String,
     problems: Vec<Problem>,
 }
 
 impl Findings {
-    pub(super) fn new() -> Self {
-        Self {
-            file: String::new(),
-            problems: Vec::new(),
-        }
-    }
-
-    /// What follows is about this file.
+    /// Reports further problems for this file.
     pub(super) fn turn_to(&mut self, file: &str) {
         file.clone_into(&mut self.file);
     }
@@ -65,18 +58,18 @@ impl Findings {
     }
 }
 
-/// Characters shown of an author's text.
+/// The most characters of an author's text in a message.
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// An author's text in a message.
+/// Quotes an author's text in a message.
 pub(super) fn shown(text: &str) -> String {
     model::shown(text, MAX_SHOWN_CHARS)
 }
 
-/// Things that are listed in one message.
+/// The most items of a list in one message.
 const MAX_LISTED_ITEMS: usize = 30;
 
-/// A list in a message; what is too much is counted.
+/// Writes a list in a message; items over the limit are counted.
 pub(super) fn listing(things: impl ExactSizeIterator<Item = String>) -> String {
     let more = things.len().saturating_sub(MAX_LISTED_ITEMS);
     let mut list: Vec<String> = things.take(MAX_LISTED_ITEMS).collect();

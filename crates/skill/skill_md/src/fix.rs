@@ -1,8 +1,8 @@
-//! Mends a `SKILL.md` where there is one way to do it: what agents other than ours refuse or
-//! misread, and is meant beyond doubt.
+//! Corrects a `SKILL.md` where there is one way to do it: what other agents refuse or
+//! misread, and is clear beyond doubt.
 //!
-//! What is written is read as the same skill, by the same name for an address, with the same
-//! instructions; else nothing is written.
+//! The result is read as the same skill, with the same address and the same
+//! instructions; else there is no result.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::revise::{Write, change};
 use super::{ReadOptions, Reading, fence, read, repair};
 use model::{FilePath, Problem, Skill, invisible, is_standard_name, slugify};
 
-/// Rules of the problems that can be mended.
+/// The rules of problems that can be corrected.
 const FIXABLE: [&str; 9] = [
     "byte-order-mark",
     "front-matter-not-first",
@@ -25,24 +25,25 @@ const FIXABLE: [&str; 9] = [
     "zero-width-character",
 ];
 
-/// A mended text.
+/// A corrected text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fixed {
     /// The text.
     pub text: String,
-    /// The problems that it had and has no more.
+    /// The problems that were corrected.
     pub problems: Vec<Problem>,
 }
 
-/// Problems of a rule can be mended, as a rule: [`fix`] says of which it could.
+/// Tells whether problems of a rule can usually be corrected; [`fix`] tells which ones it could.
 #[must_use]
 pub fn is_fixable(rule: &str) -> bool {
     FIXABLE.contains(&rule)
 }
 
-/// Mends the text of a `SKILL.md`. None: there is nothing that can be mended.
+/// Corrects the text of a `SKILL.md`. `None`: nothing can be corrected.
 #[must_use]
 pub fn fix(text: &str, options: &ReadOptions<'_>) -> Option<Fixed> {
+    // Strict reading would refuse the very problems that are corrected here.
     let lenient = ReadOptions {
         strict: false,
         ..*options
@@ -59,8 +60,9 @@ pub fn fix(text: &str, options: &ReadOptions<'_>) -> Option<Fixed> {
     let fixed = named(&fenced(text)?, &was, before.slug.as_deref());
     let after = reading(&fixed, &lenient);
     let is = after.skill?;
+    // Checked rather than trusted: a correction that changes what a skill says is none.
     let same = after.slug == before.slug
-        && said(&is) == said(&was)
+        && content(&is) == content(&was)
         && super::body(&fixed)
             .trim()
             .ends_with(super::body(text).trim());
@@ -87,8 +89,8 @@ fn reading(text: &str, options: &ReadOptions<'_>) -> Reading {
     read(&files, options)
 }
 
-/// All that a skill says, but for its name, and without what nobody sees.
-fn said(skill: &Skill) -> String {
+/// Returns all that a skill says, without its name and invisible characters.
+fn content(skill: &Skill) -> String {
     let mut front_matter = skill.front_matter.clone();
     front_matter.retain(|key, _| !key.eq_ignore_ascii_case("name"));
     visible(&serde_json::Value::Object(front_matter).to_string())
@@ -103,14 +105,15 @@ fn visible(text: &str) -> String {
         .collect()
 }
 
-/// The text with its front matter first, closed, and YAML.
+/// Returns the text with its front matter first, closed, and in YAML.
 fn fenced(text: &str) -> Option<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let found = fence::find(text).ok()?;
-    let (_, front) = repair::read_repaired(found.front, found.first_line, &mut Findings::new())?;
+    let (_, front) =
+        repair::read_repaired(found.front, found.first_line, &mut Findings::default())?;
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let above = text.split_inclusive('\n').take(found.first_line - 2);
-    // A comment goes below; the fence of a block of code that held the front matter is gone.
+    // A comment moves below the front matter; the fence of a code block around it is dropped.
     let is_kept = |line: &&str| {
         let line = line.trim();
         !line.is_empty() && !line.starts_with("```") && !line.starts_with("~~~")
@@ -125,7 +128,7 @@ fn fenced(text: &str) -> Option<String> {
     Some(format!("---{end}{front}{gap}---{end}{above}{}", found.body))
 }
 
-/// The text with a name that all agents take, and that leads to the same address.
+/// Returns the text with a name that all agents take, and that leads to the same address.
 fn named(text: &str, skill: &Skill, slug: Option<&str>) -> String {
     let name = skill.name.as_str();
     let wanted = if is_standard_name(name) {

@@ -1,4 +1,4 @@
-//! From the tree of a front matter to the fields of a skill.
+//! Turns the tree of a front matter into the fields of a skill.
 
 use super::findings::{Findings, listing, shown};
 use super::keys::Keys;
@@ -8,22 +8,22 @@ use super::tree::{self, NodeShape, Tree};
 use super::values;
 use model::{FilePath, MAX_STANDARD_DESCRIPTION_CHARS, Skill, stated_version};
 
-/// Characters a description may have at all.
+/// The most characters of a description.
 const MAX_DESCRIPTION_CHARS: usize = 8_192;
-/// Characters `compatibility` may have by the standard.
+/// The most characters of `compatibility` by the standard.
 const MAX_COMPATIBILITY_CHARS: usize = 500;
-/// Characters of a display name that are kept: it stands in prompts.
+/// The most characters of a display name, which goes into prompts; the rest is cut off.
 const MAX_DISPLAY_NAME_CHARS: usize = 64;
 /// Keys of `metadata` that belong to the Model Context Protocol.
 const RESERVED_PREFIX: &str = "io.modelcontextprotocol/";
 
-/// What front matter came to.
+/// The fields of a front matter.
 pub(super) struct Fields {
     pub(super) skill: Skill,
     pub(super) slug: Option<String>,
 }
 
-/// Takes the fields that need nothing but the front matter.
+/// Reads the fields that need nothing but the front matter.
 pub(super) fn read(
     tree: &Tree,
     entry: &FilePath,
@@ -86,8 +86,8 @@ pub(super) fn read(
     Fields { skill, slug }
 }
 
-/// What people call the skill; nothing where that is its name with other marks and capitals,
-/// which whoever reads the name knows as well.
+/// Returns the display name; an empty one where it is the name with other marks and capitals,
+/// which a reader of the name knows as well.
 fn display_name(keys: &Keys<'_>, name: &str, findings: &mut Findings) -> String {
     let letters = |text: &str| -> String {
         let letters = text.chars().filter(|c| c.is_alphanumeric());
@@ -108,7 +108,7 @@ fn text(keys: &Keys<'_>, key: &str, findings: &mut Findings) -> String {
     values::text(key, keys.find_anywhere(key), findings).unwrap_or_default()
 }
 
-/// The main category and the others, of `category` and `categories`: each is one text or a
+/// Reads the main category and the others, of `category` and `categories`: each is one text or a
 /// list.
 fn categories(keys: &Keys<'_>, findings: &mut Findings) -> (String, Vec<String>) {
     let stated = keys.find_anywhere("category");
@@ -138,7 +138,7 @@ fn sentences(keys: &Keys<'_>, key: &str, findings: &mut Findings) -> Vec<String>
     values::sentences(key, keys.find(key), findings)
 }
 
-/// Reports what JSON, in which the front matter is served, cannot say.
+/// Reports values that JSON, in which the front matter is served, cannot hold.
 fn check_json(tree: &Tree, findings: &mut Findings) {
     for number in &tree.numbers {
         findings.warning(
@@ -203,6 +203,7 @@ fn description(keys: &Keys<'_>, findings: &mut Findings) -> String {
     };
     let text = match &entry.node.shape {
         NodeShape::Text(text) => text.trim().to_owned(),
+        // `description: [a, b]`: brackets that were meant as text.
         NodeShape::List(list) if list.iter().all(|node| node.text().is_some()) => {
             findings.warning(
                 "description-not-text",
@@ -268,7 +269,7 @@ fn check_description(text: &str, line: usize, findings: &mut Findings) {
     }
 }
 
-/// The version's text as written: `1.10` is not 1.1.
+/// Returns the version's text as written: `1.10` is not 1.1.
 fn version(keys: &Keys<'_>, findings: &mut Findings) -> Option<String> {
     let entry = keys.find_anywhere("version")?;
     let version = values::text("version", Some(entry), findings).filter(|text| !text.is_empty())?;

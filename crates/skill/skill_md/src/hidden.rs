@@ -1,8 +1,8 @@
-//! Characters that nobody sees, in front matter and in files.
+//! Reports invisible characters in front matter and in files.
 //!
-//! Front matter stands in every list that a model reads, so what can only be meant
-//! to deceive refuses the skill. Instructions and files are read by whoever asks
-//! for them, and examples of attacks are a fair subject: there it is a warning.
+//! Front matter is in every list that a model reads, so what can only be meant
+//! to deceive refuses the skill. Instructions and files are read on request,
+//! and examples of attacks are a fair subject: there it is a warning.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use super::fence::Fenced;
 use super::findings::{Findings, shown};
+use super::text::line_of;
 use super::tree::{Key, Node, NodeShape};
 use model::{FilePath, Invisible, Problem, invisible};
 
@@ -48,7 +49,7 @@ fn check_node(position: &str, node: &Node, findings: &mut Findings) {
 }
 
 fn check_text(position: &str, text: &str, line: usize, findings: &mut Findings) {
-    // The worst of them; one is enough to look at the text.
+    // The worst of them: one is enough for an author to check the text.
     let worst = invisible(text).min_by_key(|(_, _, kind)| *kind);
     let Some((_, c, kind)) = worst else { return };
     let message = format!("`{position}` has {}: {}", kind.what(), c.escape_unicode());
@@ -94,21 +95,20 @@ fn rule(is_hostile: bool) -> &'static str {
     }
 }
 
-/// The file as text; none where it is none.
+/// Returns a file as text; none where it is no text.
 pub(super) fn text(content: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(content).ok()?;
     (!text.contains('\0')).then_some(text)
 }
 
-/// The first of each sort, with its line and how many there are.
+/// Returns the first of each kind, with its line and how many there are.
 fn in_lines(text: &str) -> Vec<(usize, String, bool)> {
-    let mut sorts: BTreeMap<Invisible, (usize, char, usize)> = BTreeMap::new();
+    let mut kinds: BTreeMap<Invisible, (usize, char, usize)> = BTreeMap::new();
     for (at, c, kind) in invisible(text) {
-        sorts.entry(kind).or_insert((at, c, 0)).2 += 1;
+        kinds.entry(kind).or_insert((at, c, 0)).2 += 1;
     }
     let described = |(kind, (at, c, count)): (Invisible, (usize, char, usize))| {
-        let before = text.get(..at).unwrap_or_default();
-        let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+        let line = line_of(text.as_bytes(), at);
         let more = match count {
             1 => String::new(),
             count => format!(", and {} more below", count - 1),
@@ -116,5 +116,5 @@ fn in_lines(text: &str) -> Vec<(usize, String, bool)> {
         let message = format!("There is {}: {}{more}", kind.what(), c.escape_unicode());
         (line, message, kind.is_hostile())
     };
-    sorts.into_iter().map(described).collect()
+    kinds.into_iter().map(described).collect()
 }

@@ -1,4 +1,4 @@
-//! Which key is which, however it is spelled.
+//! Finds keys, however they are spelled.
 
 use super::findings::{Findings, listing, shown};
 use super::tree::{Key, Node, NodeShape};
@@ -38,21 +38,21 @@ const OURS: &[&str] = &[
     "title",
 ];
 
-/// Keys of Claude Code, kept as they are but for the first.
+/// Keys of Claude Code. Only the first is read; the others stay in the front matter.
 const CLAUDE_CODE: &[&str] = &[
     "disable-model-invocation",
     "user-invocable",
     "argument-hint",
 ];
 
-/// A key that is known, with its value.
+/// A known key, with its value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KeyEntry<'a> {
-    /// As its author spelled it; with `metadata.` before it where it stands there.
+    /// As its author spelled it.
     pub(super) spelling: &'a str,
     pub(super) line: usize,
     pub(super) node: &'a Node,
-    /// It stands in `metadata`, where authors may write what they like.
+    /// It is in `metadata`, where authors may write what they like.
     pub(super) in_metadata: bool,
 }
 
@@ -80,12 +80,12 @@ impl<'a> Keys<'a> {
         keys
     }
 
-    /// The entry of a key, given as `allowed-tools`; none where it says nothing.
+    /// Returns the entry of a key, given as `allowed-tools`; none where it is empty.
     pub(super) fn find(&self, key: &str) -> Option<KeyEntry<'a>> {
         find(&self.top, key).filter(|entry| !entry.node.is_null())
     }
 
-    /// The same, looked for in `metadata` too.
+    /// The same, searched in `metadata` too.
     pub(super) fn find_anywhere(&self, key: &str) -> Option<KeyEntry<'a>> {
         let below = || find(&self.metadata, key).filter(|entry| !entry.node.is_null());
         self.find(key).or_else(below)
@@ -140,7 +140,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// The standard's spelling of a key.
+/// Returns the standard's spelling of a key.
 pub(super) fn spelling(key: &str) -> String {
     key.to_lowercase().replace('_', "-")
 }
@@ -160,8 +160,8 @@ fn folded(entries: &[(Key, Node)], in_metadata: bool) -> Vec<Folded<'_>> {
         .collect()
 }
 
-/// The standard's own spelling counts before the one with underscores, and that
-/// before any other.
+/// Finds a key. The standard's own spelling takes precedence over the one with underscores, and
+/// that over any other.
 fn find<'a>(entries: &[Folded<'a>], key: &str) -> Option<KeyEntry<'a>> {
     let underscored = key.replace('-', "_");
     let rank = |spelling: &str| match spelling {

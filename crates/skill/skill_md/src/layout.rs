@@ -1,8 +1,8 @@
-//! What the lines of a front matter are, told without a YAML reader: which begin a key,
+//! Classifies the lines of a front matter without a YAML reader: where keys begin,
 //! where a value ends that goes on at the edge, where prose begins. For front matter that
 //! no YAML reader takes.
 
-/// The key that a line begins at its edge, and what stands behind it.
+/// Returns the key that a line begins with at its edge, and the text behind it.
 pub(super) fn key_of(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
     let bare = ['"', '\'']
@@ -11,11 +11,12 @@ pub(super) fn key_of(line: &str) -> Option<(&str, &str)> {
         .unwrap_or(key);
     let begins = bare.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let is_word = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    // `https://…` at the edge is a URL in prose, and no key.
     let is_apart = value.is_empty() || value.starts_with([' ', '\t', '\r', '\n']);
     (begins && bare.chars().all(is_word) && is_apart).then_some((bare, value.trim()))
 }
 
-/// It is the key of the standard, in whatever case.
+/// Tells whether a key is the description, in any case.
 pub(super) fn is_description(key: &str) -> bool {
     key.eq_ignore_ascii_case("description")
 }
@@ -23,8 +24,8 @@ pub(super) fn is_description(key: &str) -> bool {
 /// Finds the ends of values in quotes or brackets that go on past their line, which many
 /// YAML readers take also where the next lines begin at the edge.
 ///
-/// Each kind is looked for until one has no end. What follows it would mostly be looked
-/// through again for each key, and one mark too few makes nonsense of all that comes.
+/// Each kind is searched until one has no end. Otherwise the rest of the text would be searched
+/// again for each key, and one missing mark makes nonsense of all that follows.
 #[derive(Debug)]
 pub(super) struct OpenValues {
     quotes: bool,
@@ -39,8 +40,8 @@ impl OpenValues {
         }
     }
 
-    /// The line where the value that begins on the first of these lines ends, if that is a
-    /// later one and nothing but a comment stands behind it.
+    /// Returns the line where the value that begins on the first of these lines ends, if that is a
+    /// later one and nothing but a comment follows it.
     pub(super) fn end(&mut self, lines: &[&str]) -> Option<usize> {
         let (_, value) = key_of(lines.first()?)?;
         let mark = value.chars().next()?;
@@ -59,7 +60,7 @@ impl OpenValues {
     }
 }
 
-/// The line on which the value ends that begins in the first line at `start`.
+/// Returns the line on which the value ends that begins in the first line at `start`.
 fn end_of(lines: &[&str], start: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quote = None;
@@ -75,7 +76,7 @@ fn end_of(lines: &[&str], start: usize) -> Option<usize> {
                 }
                 Some(mark) if c == mark => quote = None,
                 Some(_) => continue,
-                // Elsewhere it belongs to a word.
+                // Elsewhere a quote is an apostrophe, as in `it's`.
                 None if matches!(c, '"' | '\'')
                     && (before.is_whitespace() || "[{,:".contains(before)) =>
                 {
@@ -95,18 +96,18 @@ fn end_of(lines: &[&str], start: usize) -> Option<usize> {
     None
 }
 
-/// Whether somebody closes the front matter.
+/// Tells whether the front matter has a closing fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fence {
     Closed,
     Never,
 }
 
-/// Where the front matter ends that these lines begin with: the line on which a text
+/// Finds the end of the front matter that these lines begin with: the line on which a text
 /// begins that cannot belong to it; none where all of them may.
 pub(super) fn prose(lines: &[&str], fence: Fence) -> Option<usize> {
     let mut open = OpenValues::new();
-    // The first of the blank lines and comments, which may be headings, above a line.
+    // The first of the blank lines and comments above a line. A comment may be a heading.
     let mut apart: Option<usize> = None;
     let (mut is_described, mut takes_items) = (false, false);
     let mut at = 0;
@@ -119,7 +120,7 @@ pub(super) fn prose(lines: &[&str], fence: Fence) -> Option<usize> {
         } else if line.starts_with([' ', '\t']) || (takes_items && is_item(line)) {
             apart = None;
         } else if let Some((key, value)) = key_of(line) {
-            // Below a blank line this is as likely prose with a colon.
+            // Below a blank line this may as well be prose with a colon.
             if fence == Fence::Never && is_described && apart.is_some() {
                 return apart;
             }
@@ -141,7 +142,7 @@ fn is_item(line: &str) -> bool {
     line == "-" || line.starts_with("- ")
 }
 
-/// A line that somebody took for a fence: of another length, or of other dashes.
+/// Tells whether a line was meant as a fence: of another length, or of other dashes.
 pub(super) fn is_nearly_fence(line: &str, fence: Fence) -> bool {
     let line = line.trim();
     let is_dashes = |c: char| matches!(c, '-' | '\u{2013}' | '\u{2014}');

@@ -1,4 +1,4 @@
-//! Text ⇄ skill: what the files of a skill say, and what is odd about them.
+//! Text ⇄ skill: reads the files of a skill, and reports problems with them.
 //!
 //! [`read`] turns the files of an agent skill, a folder with a `SKILL.md`, into
 //! a [`Skill`] and a list of [`Problem`]s. Real skills break the standard often,
@@ -14,9 +14,9 @@
 //!   sizes are checked first, then front matter is walked by a guard, and only
 //!   then read.
 //! * Nothing an author wrote is lost: [`Skill::front_matter`] has every key that can be
-//!   read, and each one that cannot is told.
+//!   read, and each one that cannot is reported.
 //!
-//! [`fix()`] mends what can be mended without asking what its author meant: what it writes is read
+//! [`fix()`] corrects what can be corrected without asking the author: its result is read
 //! as the same skill.
 //!
 //! # Problems
@@ -31,7 +31,7 @@
 //! | `byte-order-mark` | warning | |
 //! | `line-endings` | info | CR LF |
 //! | `front-matter-missing`, `-too-large` | error | the fences |
-//! | `front-matter-not-first` | warning | it stands below a comment, blank lines, the fence of a code block |
+//! | `front-matter-not-first` | warning | it is below a comment, blank lines, the fence of a code block |
 //! | `front-matter-unclosed` | warning, or error | it ends where prose begins; error where no description is above that |
 //! | `front-matter-alias`, `-tag`, `-documents`, `-duplicate-key`, `-too-deep`, `-too-many-nodes`, `-not-a-map` | error | YAML that is not taken |
 //! | `front-matter-unreadable` | error | no YAML, and not to be repaired |
@@ -61,7 +61,7 @@
 //! | `secret-file`, `secret-in-text` | warning | what looks like a secret |
 //! | `more-problems` | info | how many of the mildest were left out |
 //!
-//! Not here: what the words of a skill are up to (`trust`), ids, versions and
+//! Not here: whether the text of a skill is harmful (`trust`), ids, versions and
 //! storage (`registry`), the paths of files ([`FilePath`] checks itself).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
@@ -117,14 +117,14 @@ pub use revise::revise;
 pub use rubbish::{is_repository, is_rubbish};
 pub use secrets::is_secret_name;
 
-/// Lines a body may have before its author is told that parts of it could be
+/// The most lines of a body before its author is advised that parts of it could be
 /// resources.
 const LONG_BODY_LINES: usize = 500;
 
-/// Problems that are listed.
+/// The most problems that are listed.
 const MAX_PROBLEMS: usize = 200;
 
-/// What a skill's files came to.
+/// The result of reading a skill's files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// The skill; there unless a problem is an error.
@@ -132,27 +132,27 @@ pub struct Reading {
     /// Last part of the skill's id: from its name, else from its folder's. May
     /// be there although the skill is refused.
     pub slug: Option<String>,
-    /// What was found: errors first, then by file, line and rule.
+    /// The problems: errors first, then by file, line and rule.
     pub problems: Vec<Problem>,
 }
 
-/// How to read.
+/// Options of reading.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadOptions<'a> {
     /// Warnings refuse a skill as errors do.
     pub strict: bool,
     /// Name of the folder that the files are in, where there is one.
     pub folder: Option<&'a str>,
-    /// Last part of the id that it gets, where that is known: of more use than the folder
+    /// Last part of the id that it gets, where that is known: it takes precedence over the folder
     /// where the name gives none.
     pub slug: Option<&'a str>,
 }
 
-/// Reads the files of a skill. All that is wrong is reported, as far as the
+/// Reads the files of a skill. All problems are reported, as far as the
 /// files can be understood at all.
 #[must_use]
 pub fn read(files: &BTreeMap<FilePath, Bytes>, options: &ReadOptions<'_>) -> Reading {
-    let mut findings = Findings::new();
+    let mut findings = Findings::default();
     let read = read_skill_md(files, options, &mut findings);
     let mut problems = findings.into_problems();
     if options.strict {
@@ -169,7 +169,7 @@ pub fn read(files: &BTreeMap<FilePath, Bytes>, options: &ReadOptions<'_>) -> Rea
     });
     let more = problems.len().saturating_sub(MAX_PROBLEMS);
     if more > 0 {
-        // Those at the end are the mildest, so no error goes unseen.
+        // The mildest are at the end, so no error is cut off.
         problems.truncate(MAX_PROBLEMS);
         let message = format!("{more} more problems are not listed");
         problems.push(Problem::info("more-problems", "", 0, message));
@@ -186,8 +186,8 @@ pub fn read(files: &BTreeMap<FilePath, Bytes>, options: &ReadOptions<'_>) -> Rea
     }
 }
 
-/// What is wrong with a name that somebody means to give a skill, as [`read`] would say it
-/// of the file.
+/// Checks a name for a new skill, as [`read`] would check it
+/// in a file.
 #[must_use]
 pub fn check_name(name: &str) -> Vec<Problem> {
     name::problems(name)
@@ -198,7 +198,7 @@ pub fn check_name(name: &str) -> Vec<Problem> {
 #[must_use]
 pub fn body(text: &str) -> &str {
     let body = fence::find(text).map_or(text, |fenced| fenced.body);
-    // The line that sets the body off from the fence belongs to neither.
+    // The blank line between the fence and the body belongs to neither.
     let set_off = body
         .strip_prefix("\r\n")
         .or_else(|| body.strip_prefix('\n'));
@@ -229,6 +229,7 @@ fn read_skill_md(
     links::check(files, entry, &fenced, findings);
     let tree = repair::read(fenced.front, fenced.first_line, findings)?;
     let folder = options.folder.filter(|folder| !folder.is_empty());
+    // Recursive, over a tree that the guard has limited to 32 levels.
     hidden::check_fields(&tree.entries, findings);
     let mut fields = front_matter::read(&tree, entry, folder, options.slug, findings);
     let skill = &mut fields.skill;

@@ -1,11 +1,11 @@
-//! Links and images of Markdown that lead to no file of the skill.
+//! Reports links and images of Markdown that lead to no file of the skill.
 //!
-//! Only what is sure is told: a relative target that names a file by its ending, or a folder.
-//! What stands in code or in a comment, leaves the skill, or has a placeholder in it is
-//! somebody else's. A target counts from the file that it stands in, and is found from the
-//! skill's folder as well, where many authors count from.
+//! Only certain cases are reported: a relative target that names a file by its ending, or a folder.
+//! A target in code or in a comment, outside the skill, or with a placeholder in it is
+//! ignored. A target is relative to its file, and is searched from the
+//! skill's folder as well, since many authors mean that.
 //!
-//! Names are compared for the links that are told alone.
+//! Names are compared only for links that are reported.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,17 +19,17 @@ use super::findings::{Findings, shown};
 use super::hidden::text;
 use model::{FilePath, Problem};
 
-/// Links of one skill that are told.
+/// The most links of one skill that are reported.
 const MAX_REPORTED_LINKS: usize = 20;
 /// Endings of Markdown.
 const ENDINGS: [&str; 3] = ["md", "markdown", "mdx"];
-/// How alike two names are at least, from 0 to 1, their endings aside.
+/// The least similarity of two names, from 0 to 1, without their endings.
 const MIN_SIMILARITY: f64 = 0.7;
-/// Names that folders of any sort have: no file is meant because it has one, too.
+/// Names that many folders have: such a name does not make a file the likely target.
 const COMMON: [&str; 3] = ["skill.md", "readme.md", "index.md"];
-/// Names of this many bytes at most are compared.
+/// The most characters of a name that are compared: the comparison takes their square.
 const MAX_NAME: usize = 64;
-/// What stands for a name in templates, and is none.
+/// Placeholders for names in templates.
 const PLACEHOLDERS: [&str; 12] = [
     "path/to",
     "path-to",
@@ -74,7 +74,7 @@ pub(super) fn check(
     }
 }
 
-/// The files of a skill, and how many links lead to none of them.
+/// The files of a skill, and the number of dead links.
 struct SkillFiles<'a> {
     files: &'a BTreeMap<FilePath, Bytes>,
     /// Its files and folders.
@@ -103,7 +103,7 @@ impl<'a> SkillFiles<'a> {
         let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
         let mut seen = HashSet::new();
         for Link { line, target, path } in links(text) {
-            // None: it leads out of the skill.
+            // `None`: it leads out of the skill.
             let Some(from_file) = inside(folder, &path) else {
                 continue;
             };
@@ -129,7 +129,7 @@ impl<'a> SkillFiles<'a> {
         }
     }
 
-    /// The file that is named most alike, as a link from this folder names it.
+    /// Returns the file with the most similar name, as a link from this folder names it.
     fn nearest(&self, path: &str, folder: &str) -> Option<String> {
         let wanted = name(path);
         let (stem, ending) = wanted.rsplit_once('.')?;
@@ -143,19 +143,19 @@ impl<'a> SkillFiles<'a> {
             let alike = normalized_damerau_levenshtein(stem, other_stem);
             (ending == other_ending).then_some((alike, other))
         });
-        // Of those that are as much alike the first.
+        // Of equally similar names the first.
         let best = scored.reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         (best.0 >= MIN_SIMILARITY).then(|| relative(best.1, folder))
     }
 }
 
-/// The name of a file, as far as it is compared.
+/// Returns the name of a file, as far as it is compared.
 fn name(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or_default();
     model::beginning(name, MAX_NAME).to_lowercase()
 }
 
-/// A path of the skill as a link from one of its folders names it.
+/// Returns a path of the skill as a link from one of its folders names it.
 fn relative(path: &str, folder: &str) -> String {
     let mut above = folder;
     let mut ups = 0;
@@ -196,7 +196,7 @@ pub fn links(text: &str) -> Vec<Link> {
     let mut targets: Vec<(usize, String)> = definitions
         .map(|(_, definition)| (definition.span.start, definition.dest.to_string()))
         .collect();
-    for (event, place) in parser.into_offset_iter() {
+    for (event, range) in parser.into_offset_iter() {
         if let Event::Start(
             Tag::Link {
                 link_type,
@@ -209,11 +209,13 @@ pub fn links(text: &str) -> Vec<Link> {
                 ..
             },
         ) = event
+            // Links by reference are counted once, at their definition.
             && link_type == LinkType::Inline
         {
-            targets.push((place.start, dest_url.into_string()));
+            targets.push((range.start, dest_url.into_string()));
         }
     }
+    // Definitions come from a map, so without an order.
     targets.sort();
     let line_ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let links = targets.into_iter().filter_map(|(at, target)| {
@@ -226,7 +228,7 @@ pub fn links(text: &str) -> Vec<Link> {
     links.collect()
 }
 
-/// A target as a path; none: it leads elsewhere, or stands for something.
+/// Returns a target as a path; none: it leads elsewhere, or is a placeholder.
 fn path(target: &str) -> Option<String> {
     let path = target.split(['#', '?']).next().unwrap_or_default().trim();
     let path = percent_decode_str(path).decode_utf8().ok()?;
@@ -238,8 +240,9 @@ fn path(target: &str) -> Option<String> {
     (!is_elsewhere).then(|| path.into_owned())
 }
 
-/// A path that is that of a file by its ending, or of a folder, and is no placeholder.
+/// Tells whether a path names a file by its ending, or a folder, and is no placeholder.
 fn is_sure(path: &str) -> bool {
+    // Characters of code rather than of names of files.
     let is_odd = path.contains(['`', '[', ']', '%', '\\', ',', '='])
         || path.starts_with('.') && !path.starts_with("./") && !path.starts_with("../");
     let lower = path.to_lowercase();
@@ -255,7 +258,7 @@ fn is_sure(path: &str) -> bool {
     !is_odd && !is_placeholder && (is_file || is_folder)
 }
 
-/// A relative path from a folder of the skill as one from the skill's own; none: it leads out
+/// Resolves a relative path from a folder of the skill; none: it leads out
 /// of the skill.
 #[must_use]
 pub fn inside(folder: &str, path: &str) -> Option<String> {

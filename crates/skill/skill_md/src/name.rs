@@ -1,11 +1,11 @@
-//! The name of a skill, and the slug that is made of it.
+//! Reads the name of a skill, and makes its slug.
 
 use super::findings::{Findings, shown};
 use super::keys::{KeyEntry, Keys};
 use super::tree::NodeShape;
 use model::{MAX_SLUG_CHARS, Problem, invisible, is_device, is_standard_name, slugify};
 
-/// The name as written, or made from the id's slug or the folder's name; and the slug.
+/// Returns the name as written, or made from the id's slug or the folder's name; and the slug.
 pub(super) fn read(
     keys: &Keys<'_>,
     folder: Option<&str>,
@@ -40,9 +40,9 @@ pub(super) fn read(
     (name.to_owned(), slug)
 }
 
-/// What is wrong with a name that no file has yet.
+/// Checks a name that is in no file yet.
 pub(super) fn problems(name: &str) -> Vec<Problem> {
-    let mut findings = Findings::new();
+    let mut findings = Findings::default();
     check(name, 0, None, &mut findings);
     check_slug(name, slugify(name).as_deref(), 0, &mut findings);
     let mut problems = findings.into_problems();
@@ -51,6 +51,7 @@ pub(super) fn problems(name: &str) -> Vec<Problem> {
 }
 
 fn check_slug(name: &str, slug: Option<&str>, line: usize, findings: &mut Findings) {
+    // `con` or `nul`: such a skill could not be installed there.
     if slug.is_some_and(is_device) {
         findings.error(
             "name-unusable",
@@ -120,7 +121,7 @@ fn check(name: &str, line: usize, folder: Option<&str>, findings: &mut Findings)
             format!("The name has {chars} characters; the standard allows {MAX_SLUG_CHARS}"),
         );
     }
-    // A long name may be standard but for its length, which was said.
+    // A long name may be standard but for its length, which was reported.
     let has_unusual = !name
         .bytes()
         .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');

@@ -12,25 +12,25 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use super::findings::{Fault, shown};
 
-/// Levels of nesting that are read. The deepest seen in the wild is 7.
+/// The most levels of nesting. The deepest seen in the wild is 7.
 pub(super) const MAX_DEPTH: usize = 32;
-/// Values and keys that are read.
+/// The most values and keys.
 pub(super) const MAX_NODES: usize = 10_000;
 
 /// The scanner's own limit on `[` and `{`; it looks ahead to the end of a flow
-/// before it tells of its beginning, so it meets deep ones first.
+/// before it reports its beginning, so it meets deep ones first.
 const SCANNER_TOO_DEEP: &str = "recursion limit exceeded";
 
 /// Why front matter is not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// It may be YAML, and is not taken. No repair is tried.
+    /// It may be YAML, and is refused. No repair is tried.
     Refused(Fault),
     /// It is no YAML. A repair may help.
     Unreadable {
         /// Line of the file.
         line: usize,
-        /// What the YAML reader says.
+        /// The message of the YAML reader.
         reason: String,
     },
 }
@@ -46,7 +46,7 @@ pub(super) struct Scalar {
     pub(super) plain: bool,
 }
 
-/// What the text is as a whole.
+/// The shape of the text as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Root {
     Nothing,
@@ -121,8 +121,8 @@ impl Guard {
                     ));
                 }
             }
-            // Here, where nothing was expanded yet. A YAML reader that finds too much has made
-            // it already.
+            // Refused here, where nothing is expanded yet: a YAML reader that finds too much has
+            // built it already.
             Event::Alias(_) => return Err(alias(line)),
             Event::Scalar(text, style, anchor, tag) => {
                 self.node(line, anchor, tag.as_deref(), Root::Scalar)?;
@@ -181,6 +181,8 @@ impl Guard {
 
     fn open(&mut self, keys: Option<HashMap<String, usize>>, line: usize) -> Result<(), Unread> {
         if let Some(level) = self.levels.last_mut() {
+            // A key that is a list or a map: JSON has no such keys, and a `{{placeholder}}` reads
+            // as one.
             if level.at_key && level.keys.is_some() {
                 return Err(Unread::Unreadable {
                     line,
@@ -202,6 +204,8 @@ impl Guard {
             at_key,
         }) = self.levels.last_mut()
         {
+            // Readers differ in which of two equal keys counts, so one could check the first and
+            // act on the second.
             if *at_key && let Some(first) = keys.insert(text.to_owned(), line) {
                 return Err(refused(
                     "front-matter-duplicate-key",

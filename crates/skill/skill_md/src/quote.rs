@@ -1,10 +1,10 @@
-//! A text as a YAML scalar in double quotes, which holds any text.
+//! Writes a text as a YAML scalar in double quotes, which can hold any text.
 
 use std::fmt::Write as _;
 
 use model::is_ignorable;
 
-/// The text in double quotes, on one line. What a reader would not see is
+/// Returns the text in double quotes, on one line. Invisible characters are
 /// escaped.
 pub(super) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
@@ -16,7 +16,7 @@ pub(super) fn quote(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            // Those that choose how an emoji looks are as good as seen.
+            // Variation selectors choose the look of an emoji, and escapes would be unreadable.
             '\u{FE00}'..='\u{FE0F}' => out.push(c),
             c if c.is_control() || is_ignorable(c) => out.push_str(&escape(u32::from(c))),
             c => out.push(c),
@@ -26,7 +26,7 @@ pub(super) fn quote(text: &str) -> String {
     out
 }
 
-/// A character by its number, as a double-quoted scalar writes it.
+/// Returns the escape of a character in a double-quoted scalar.
 pub(super) fn escape(code: u32) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.

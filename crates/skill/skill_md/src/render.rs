@@ -7,18 +7,18 @@ use serde_json::Value;
 use super::quote::quote;
 use model::{ResourceConfig, ToolArgument, ToolConfig};
 
-/// What a `SKILL.md` is written from.
+/// The fields of a new `SKILL.md`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Draft {
     /// Name.
     pub name: String,
     /// What it does and when to use it.
     pub description: String,
-    /// Group it belongs to; left out where empty.
+    /// Category; left out where empty.
     pub category: String,
     /// Version.
     pub version: Option<String>,
-    /// Who wrote it.
+    /// Author.
     pub author: Option<String>,
     /// The body, in Markdown.
     pub core_content: String,
@@ -107,9 +107,7 @@ impl Lines {
         self.text_unless_empty("    ", "method", &tool.method);
         if !tool.args.is_empty() {
             self.line("    args:");
-            tool.args
-                .iter()
-                .for_each(|argument| self.argument(argument));
+            tool.args.iter().for_each(|it| self.argument(it));
         }
     }
 
@@ -142,7 +140,7 @@ fn scalar(text: &str) -> String {
         && text
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b));
-    // Words that some YAML reader takes for a truth value or null.
+    // Words that YAML 1.1 or 1.2 takes for a boolean or null.
     let is_taken = matches!(
         text,
         "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "y" | "n"
@@ -163,8 +161,8 @@ fn flow(value: &Value) -> String {
             format!("[{}]", list.join(", "))
         }
         Value::Object(map) => {
-            // YAML finds a key's colon within 1,024 characters, or is told of
-            // the key with `?`.
+            // The colon of a key has to follow within 1,024 characters (YAML 1.2), unless
+            // `?` announces the key.
             let key = |key: &str| match quote(key) {
                 key if key.len() > 1_000 => format!("? {key} "),
                 key => key,

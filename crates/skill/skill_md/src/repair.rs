@@ -1,4 +1,4 @@
-//! Front matter that is no YAML, read as its author meant it.
+//! Reads front matter that is no YAML as its author meant it.
 //!
 //! Most broken front matter in the wild is prose without quotes, as in
 //! `description: Use when: …` or `description: **bold**`. No value is put in
@@ -11,25 +11,13 @@ use super::layout::{OpenValues, key_of};
 use super::outline::Unread;
 use super::quote::{escape, quote};
 use super::salvage;
+use super::text::line_of;
 use super::tree::Tree;
 use super::walk;
 
-/// What was done to a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Repair {
-    pub(super) rule: &'static str,
-    pub(super) line: usize,
-    pub(super) message: String,
-}
-
-impl Repair {
-    pub(super) fn new(line: usize, message: impl Into<String>) -> Self {
-        Self {
-            rule: "front-matter-repaired",
-            line,
-            message: message.into(),
-        }
-    }
+/// Reports a line that was repaired.
+pub(super) fn repaired(line: usize, message: impl Into<String>) -> Fault {
+    Fault::new("front-matter-repaired", line, message)
 }
 
 /// Reads front matter, repaired where it cannot be read as it is. Reports the
@@ -44,7 +32,7 @@ pub(super) fn read_repaired(
     first_line: usize,
     findings: &mut Findings,
 ) -> Option<(Tree, String)> {
-    // YAML takes none, but quotes would make them readable.
+    // YAML refuses control characters. Quoting a value would let them through.
     if let Some(fault) = control_character(front, first_line) {
         findings.fault(fault);
         return None;
@@ -53,8 +41,8 @@ pub(super) fn read_repaired(
     let mut text = front.to_owned();
     // The first reason is about the author's text, later ones are about ours.
     let mut refusal = None;
-    // From what changes least to what leaves most out. Each is tried on what the one before it
-    // wrote, and the first that can be read is taken.
+    // From the step that changes least to the one that leaves out most. Each works on what the one
+    // before it wrote, and the first that can be read is taken.
     let steps = [
         join_lines,
         indent_values,
@@ -65,10 +53,10 @@ pub(super) fn read_repaired(
     for step in steps {
         text = step(&text, first_line, &mut repairs);
         match walk::read(&text, first_line) {
-            // Of prose alone nothing is left.
+            // Only prose: `read_alone` left nothing.
             Ok(tree) if tree.entries.is_empty() && refusal.is_some() => break,
             Ok(tree) => {
-                for Repair {
+                for Fault {
                     rule,
                     line,
                     message,
@@ -78,8 +66,8 @@ pub(super) fn read_repaired(
                 }
                 return Some((tree, text));
             }
-            // Repairs are for mistakes. What was refused could cost more than its size, and no
-            // repair is to bring it back.
+            // Repairs are for mistakes. What the guard refuses could cost more than its size, and
+            // no repair may bring it back.
             Err(Unread::Refused(fault)) => {
                 refusal = Some(fault);
                 break;
@@ -126,8 +114,7 @@ fn not_yaml(front: &str, first_line: usize, line: usize, reason: &str) -> Fault 
 fn control_character(front: &str, first_line: usize) -> Option<Fault> {
     let is_bad = |c: char| c.is_control() && !matches!(c, '\t' | '\r' | '\n');
     let at = front.find(is_bad)?;
-    let before = front.get(..at).unwrap_or_default();
-    let line = first_line + before.matches('\n').count();
+    let line = first_line + line_of(front.as_bytes(), at) - 1;
     let character = front.get(at..)?.chars().next()?;
     Some(Fault::new(
         "front-matter-unreadable",
@@ -141,13 +128,13 @@ fn control_character(front: &str, first_line: usize) -> Option<Fault> {
 
 const LINE_SEPARATORS: [char; 2] = ['\u{2028}', '\u{2029}'];
 
-/// Puts a space for U+2028 and U+2029, which word processors leave in a text.
-fn join_lines(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
+/// Replaces U+2028 and U+2029, which word processors leave in a text, by a space.
+fn join_lines(front: &str, first_line: usize, repairs: &mut Vec<Fault>) -> String {
     for (index, line) in front.split_inclusive('\n').enumerate() {
         if line.contains(LINE_SEPARATORS) {
             let message = "A line or paragraph separator (U+2028, U+2029) was read as a space; \
                            YAML readers do not agree on what it is";
-            repairs.push(Repair::new(first_line + index, message));
+            repairs.push(repaired(first_line + index, message));
         }
     }
     front.replace(LINE_SEPARATORS, " ")
@@ -155,7 +142,7 @@ fn join_lines(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> Stri
 
 /// Indents the lines of values in quotes or brackets that go on at the edge, where YAML
 /// 1.2 takes no part of a value, and many readers do.
-fn indent_values(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
+fn indent_values(front: &str, first_line: usize, repairs: &mut Vec<Fault>) -> String {
     let lines: Vec<&str> = front.split_inclusive('\n').collect();
     let mut open = OpenValues::new();
     let mut out = String::with_capacity(front.len());
@@ -176,7 +163,7 @@ fn indent_values(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> S
                 "The value of `{key}` goes on at the edge of the next line; it was read as if \
                  that were indented. Indent it"
             );
-            repairs.push(Repair::new(first_line + at, message));
+            repairs.push(repaired(first_line + at, message));
         }
         at += end + 1;
     }
@@ -185,14 +172,14 @@ fn indent_values(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> S
 
 /// Turns JSON's `\ud83e\udde0` inside double quotes into the one character that
 /// it stands for; YAML has no surrogates.
-fn decode_surrogates(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
+fn decode_surrogates(front: &str, first_line: usize, repairs: &mut Vec<Fault>) -> String {
     let mut out = String::with_capacity(front.len());
     for (index, line) in front.split_inclusive('\n').enumerate() {
         let decoded = decode_line(line);
         if decoded != line {
             let message = "A character written as a pair of `\\u` surrogates, as JSON does, was \
                            decoded; write the character itself";
-            repairs.push(Repair::new(first_line + index, message));
+            repairs.push(repaired(first_line + index, message));
         }
         out.push_str(&decoded);
     }
@@ -211,7 +198,7 @@ fn decode_line(line: &str) -> String {
                 rest = rest.get(12..).unwrap_or_default();
                 continue;
             }
-            // What follows a backslash ends no quote.
+            // An escaped quote does not end the text.
             step += rest.chars().nth(1).map_or(0, char::len_utf8);
         } else if c == '"' {
             quoted = !quoted;
@@ -238,7 +225,7 @@ fn surrogate_pair(text: &str) -> Option<u32> {
 
 /// Puts one-line values of the top level in quotes, where the line cannot be
 /// read alone.
-fn quote_values(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
+fn quote_values(front: &str, first_line: usize, repairs: &mut Vec<Fault>) -> String {
     let lines: Vec<&str> = front.split_inclusive('\n').collect();
     let mut out = String::with_capacity(front.len());
     for (index, line) in lines.iter().enumerate() {
@@ -263,7 +250,7 @@ fn quote_values(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> St
             "The value of `{key}` {}; it was read as if it were in quotes. Put it in quotes",
             cause(value)
         );
-        repairs.push(Repair::new(first_line + index, message));
+        repairs.push(repaired(first_line + index, message));
     }
     out
 }
@@ -279,7 +266,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     (is_key && !value.is_empty()).then_some((key, value))
 }
 
-/// What follows an entry does not continue it.
+/// Tells whether the lines after an entry do not continue it.
 fn is_one_line(following: &[&str]) -> bool {
     following
         .iter()
@@ -296,7 +283,7 @@ fn is_bare_key(line: &str) -> bool {
         .is_some_and(|key| !key.is_empty() && !key.starts_with([' ', '\t', '-']))
 }
 
-/// The text an author meant: without the quotes around it where those pair with
+/// Returns the text that an author meant: without the quotes around it where those pair with
 /// each other, as in `'it's'`.
 pub(super) fn meant(value: &str) -> &str {
     for mark in ['"', '\''] {

@@ -9,8 +9,8 @@ use super::tree::{self, Tree};
 use super::{fence, repair};
 use model::Skill;
 
-/// A text whose fields say what the draft does; what the draft leaves empty stays. Lines
-/// that say the same already are not touched. None: the text is no `SKILL.md`.
+/// Returns the text with the fields of the draft; those that the draft leaves empty stay. Lines
+/// that already say the same are not touched. `None`: the text is no `SKILL.md`.
 ///
 /// `current` is what the text was read as.
 #[must_use]
@@ -33,7 +33,7 @@ pub fn revise(text: &str, current: &Skill, draft: &Draft) -> Option<String> {
     revised.0.push_str(&front);
     let closing = text.get(start + fenced.front.len()..text.len() - body.len())?;
     if closing.trim().is_empty() {
-        // It was never closed, and read up to where prose begins.
+        // The front matter was never closed, and was read up to where prose begins.
         revised.0.push_str("---\n");
     }
     revised.0.push_str(closing);
@@ -48,32 +48,16 @@ pub fn revise(text: &str, current: &Skill, draft: &Draft) -> Option<String> {
 /// Writes a key, spelled and indented as the author did, with its value.
 pub(super) type Write<'a> = Box<dyn Fn(&mut Lines, &str, &str) + 'a>;
 
-/// The keys that change, in their standard spelling.
-fn changes<'a>(current: &Skill, draft: &'a Draft) -> Vec<(&'static str, Write<'a>)> {
+/// Returns the keys that change, in their standard spelling.
+fn changes<'a>(current: &'a Skill, draft: &'a Draft) -> Vec<(&'static str, Write<'a>)> {
     let mut changes: Vec<(&'static str, Write<'a>)> = Vec::new();
-    let known = |text: &Option<String>| text.clone().unwrap_or_default();
+    let stated = |text: &'a Option<String>| text.as_deref().unwrap_or_default();
     for (key, was, is) in [
-        ("name", current.name.clone(), draft.name.as_str()),
-        (
-            "description",
-            current.description.clone(),
-            draft.description.as_str(),
-        ),
-        (
-            "category",
-            current.category.clone(),
-            draft.category.as_str(),
-        ),
-        (
-            "version",
-            known(&current.version),
-            draft.version.as_deref().unwrap_or_default(),
-        ),
-        (
-            "author",
-            known(&current.author),
-            draft.author.as_deref().unwrap_or_default(),
-        ),
+        ("name", current.name.as_str(), draft.name.as_str()),
+        ("description", &current.description, &draft.description),
+        ("category", &current.category, &draft.category),
+        ("version", stated(&current.version), stated(&draft.version)),
+        ("author", stated(&current.author), stated(&draft.author)),
     ] {
         if !is.trim().is_empty() && is.trim() != was.trim() {
             let write = move |out: &mut Lines, indent: &str, key: &str| out.text(indent, key, is);
@@ -93,24 +77,27 @@ fn changes<'a>(current: &Skill, draft: &'a Draft) -> Vec<(&'static str, Write<'a
 }
 
 fn read(front: &str) -> Option<Tree> {
-    repair::read(front, 1, &mut Findings::new())
+    repair::read(front, 1, &mut Findings::default())
 }
 
-/// The front matter with another value of a key. Where its lines cannot be told apart, as
-/// in `{name: x}`, all of it is written anew.
+/// Returns the front matter with another value of a key. Where its lines cannot be told apart, as
+/// in `{name: x}`, all of it is written again.
 pub(super) fn change(front: &str, key: &str, write: &Write<'_>) -> Option<String> {
     let tree = read(front)?;
-    let place = KeyLocation::of(&tree, key);
+    let location = KeyLocation::of(&tree, key);
     let mut alone = Lines::default();
-    write(&mut alone, "", &place.spelling);
+    write(&mut alone, "", &location.spelling);
+    // What the new line means alone, to compare it with what the whole text means afterwards.
     let value = read(&alone.0)?.entries.pop()?.1.json();
     let mut meant = tree::json(&tree.entries);
     match meant.get_mut("metadata").and_then(Value::as_object_mut) {
-        Some(metadata) if place.in_metadata => metadata.insert(place.spelling.clone(), value),
-        _ => meant.insert(place.spelling.clone(), value),
+        Some(metadata) if location.in_metadata => metadata.insert(location.spelling.clone(), value),
+        _ => meant.insert(location.spelling.clone(), value),
     };
-    let changed = place.write(front, write);
+    let changed = location.write(front, write);
     let says = read(&changed).map(|tree| tree::json(&tree.entries));
+    // An edit by lines may hit a value over several lines or a flow map. Read again, it has to say
+    // exactly what was meant.
     Some(if says.as_ref() == Some(&meant) {
         changed
     } else {
@@ -126,10 +113,10 @@ fn anew(front_matter: &Map<String, Value>) -> String {
     out.0
 }
 
-/// Where the value of a key stands, or would.
+/// The location of a key, existing or new.
 struct KeyLocation {
     spelling: String,
-    /// Its lines, from 0 and up to the next key's; none: it is not there.
+    /// Its lines, from 0 and up to the next key's; none: the key is new.
     lines: Option<(usize, Option<usize>)>,
     in_metadata: bool,
 }
@@ -137,7 +124,7 @@ struct KeyLocation {
 impl KeyLocation {
     fn of(tree: &Tree, key: &str) -> Self {
         let known = Keys::new(&tree.entries);
-        // A key that says nothing is a place as well.
+        // An empty key is a location as well.
         let empty = || {
             let mut keys = tree.entries.iter().map(|(key, _)| key);
             let found = keys.find(|found| keys::spelling(&found.text) == key);

@@ -1,4 +1,4 @@
-//! Files and folders that are no part of a skill, by their names.
+//! Recognizes files and folders that are no part of a skill, by their names.
 
 /// Folders that tools make.
 const FOLDERS: [&str; 13] = [
@@ -21,7 +21,7 @@ const FILES: [&str; 3] = [".DS_Store", "Thumbs.db", "desktop.ini"];
 /// Folders of version control; `.git` may be a file that points to one.
 const REPOSITORIES: [&str; 3] = [".git", ".hg", ".svn"];
 
-/// Tools, systems or editors make what has such a name.
+/// Tells whether tools, systems or editors make files or folders of such a name.
 #[must_use]
 pub fn is_rubbish(name: &str, is_folder: bool) -> bool {
     if is_folder {
@@ -34,7 +34,7 @@ pub fn is_rubbish(name: &str, is_folder: bool) -> bool {
         || matches!(ending, "pyc" | "pyo" | "swp")
 }
 
-/// What has such a name belongs to version control.
+/// Tells whether a file or folder of such a name belongs to version control.
 #[must_use]
 pub fn is_repository(name: &str) -> bool {
     REPOSITORIES.contains(&name)

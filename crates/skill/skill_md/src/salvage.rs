@@ -1,18 +1,18 @@
-//! The last means to read front matter: each key alone, so that one that is no YAML does
+//! The last resort to read front matter: each key alone, so that one that is no YAML does
 //! not take the others with it.
 //!
-//! The text is cut where a key begins at the edge. What can be read alone stays as it is;
-//! name and description are read as the text they are; what is left becomes blank lines,
-//! and is told. So the guard sees all that is read once more, as a whole.
+//! The text is cut where a key begins at the edge. Parts that can be read alone stay as they are;
+//! name and description are read as plain text; the rest becomes blank lines,
+//! and is reported. So the guard checks the result once more, as a whole.
 
 use std::collections::HashMap;
 
-use super::findings::shown;
+use super::findings::{Fault, shown};
 use super::keys::spelling;
 use super::layout::{OpenValues, is_description, key_of};
 use super::outline::Unread;
 use super::quote::quote;
-use super::repair::{Repair, meant};
+use super::repair::{meant, repaired};
 use super::walk::{self, NOT_A_MAP};
 
 const DROPPED: &str = "front-matter-dropped";
@@ -26,7 +26,7 @@ const RESTRICTING: [&str; 4] = [
 ];
 
 /// Keeps what can be read alone.
-pub(super) fn read_alone(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
+pub(super) fn read_alone(front: &str, first_line: usize, repairs: &mut Vec<Fault>) -> String {
     let lines: Vec<&str> = front.split_inclusive('\n').collect();
     let mut out = String::with_capacity(front.len());
     let mut seen: HashMap<&str, usize> = HashMap::new();
@@ -37,7 +37,8 @@ pub(super) fn read_alone(front: &str, first_line: usize, repairs: &mut Vec<Repai
             lines: rest.get(..length).unwrap_or(rest),
             line: first_line + at,
         };
-        // Prose with colons has one word twice; where it matters, two keys are refused.
+        // Prose with colons may repeat a word. Essential keys stay twice, and the guard refuses
+        // them.
         let key = rest.first().and_then(|line| key_of(line));
         let key = key.map(|(key, _)| key).filter(|key| !is_essential(key));
         match key.and_then(|key| Some((key, *seen.get(key)?))) {
@@ -59,27 +60,27 @@ pub(super) fn read_alone(front: &str, first_line: usize, repairs: &mut Vec<Repai
     out
 }
 
-/// What it is, or what limits it.
+/// Tells whether a key is the identity of a skill, or limits it.
 fn is_essential(key: &str) -> bool {
     let key = spelling(key);
     is_description(&key) || key == "name" || RESTRICTING.contains(&key.as_str())
 }
 
-/// How many lines there are before the next key.
+/// Counts the lines before the next key.
 fn length_of(lines: &[&str]) -> usize {
     let end = OpenValues::new().end(lines).unwrap_or(0);
     let below = lines.iter().skip(end + 1);
     end + 1 + below.take_while(|line| key_of(line).is_none()).count()
 }
 
-/// A key with its value, and all that stands below it; the first one may have no key.
+/// A key with its value, and all lines below it; the first part may have no key.
 struct Part<'a> {
     lines: &'a [&'a str],
     line: usize,
 }
 
 impl Part<'_> {
-    fn keep(&self, out: &mut String, repairs: &mut Vec<Repair>) {
+    fn keep(&self, out: &mut String, repairs: &mut Vec<Fault>) {
         let Err(reason) = self.readable(self.lines.len()) else {
             return self.push(self.lines.len(), out);
         };
@@ -89,7 +90,7 @@ impl Part<'_> {
         if RESTRICTING.contains(&spelling(key).as_str()) {
             return self.push(self.lines.len(), out);
         }
-        // Prose below a value that is whole.
+        // The value may be whole, with prose below it at the edge.
         let indented = 1 + self
             .lines
             .iter()
@@ -116,8 +117,8 @@ impl Part<'_> {
         }
     }
 
-    /// Whether the first of its lines can be read; what the guard refuses is refused as a
-    /// whole.
+    /// Checks whether the first of its lines can be read. What the guard refuses counts as readable
+    /// here, and is refused with the whole.
     fn readable(&self, count: usize) -> Result<(), String> {
         let text = self.lines.get(..count).unwrap_or_default().concat();
         match walk::read(&text, self.line) {
@@ -132,7 +133,7 @@ impl Part<'_> {
     }
 
     /// A text in quotes on the first line, and blank lines for the others.
-    fn push_quoted(&self, key: &str, text: &str, out: &mut String, repairs: &mut Vec<Repair>) {
+    fn push_quoted(&self, key: &str, text: &str, out: &mut String, repairs: &mut Vec<Fault>) {
         out.push_str(key);
         out.push_str(": ");
         out.push_str(&quote(text));
@@ -142,7 +143,7 @@ impl Part<'_> {
              them in quotes",
             shown(key)
         );
-        repairs.push(Repair::new(self.line, message));
+        repairs.push(repaired(self.line, message));
     }
 
     fn push_blank(&self, from: usize, out: &mut String) {
@@ -153,7 +154,7 @@ impl Part<'_> {
     }
 
     /// Leaves out the lines from one on.
-    fn drop_after(&self, from: usize, out: &mut String, repairs: &mut Vec<Repair>) {
+    fn drop_after(&self, from: usize, out: &mut String, repairs: &mut Vec<Fault>) {
         self.push_blank(from, out);
         let first = self
             .lines
@@ -169,12 +170,8 @@ impl Part<'_> {
         repairs.push(self.dropped(line - self.line, message));
     }
 
-    fn dropped(&self, at: usize, message: String) -> Repair {
-        Repair {
-            rule: DROPPED,
-            line: self.line + at,
-            message,
-        }
+    fn dropped(&self, at: usize, message: String) -> Fault {
+        Fault::new(DROPPED, self.line + at, message)
     }
 }
 
@@ -182,7 +179,7 @@ fn is_at_edge(line: &str) -> bool {
     !line.trim().is_empty() && !line.starts_with([' ', '\t'])
 }
 
-/// A value as the text that its author saw: lines are joined by spaces, paragraphs by a
+/// Returns a value as the text that its author saw: lines are joined by spaces, paragraphs by a
 /// line break; below `|` lines stay lines.
 fn folded(value: &str, below: &[&str]) -> String {
     let header = value.strip_prefix(['|', '>']).filter(|rest| {

@@ -1,6 +1,6 @@
-//! What looks like a secret that was put into a skill by mistake.
+//! Reports what looks like a secret that was put into a skill by mistake.
 //!
-//! It is reported with its place and never with its text. A skill is not refused
+//! It is reported with its line and never with its text. A skill is not refused
 //! for it: names and forms are hints, and the server leaves nothing out of what it
 //! is sent.
 
@@ -10,17 +10,18 @@ use bytes::Bytes;
 
 use super::findings::Findings;
 use super::hidden;
+use super::text::line_of;
 use model::{Credential, FilePath, Problem, credentials, is_placeholder};
 
-/// Findings in one file: more of them say nothing new.
+/// The most findings in one file: more of them say nothing new.
 const MAX_IN_FILE: usize = 5;
-/// Characters of base64 that the shortest private key has.
+/// The fewest characters of base64 of a private key.
 const MIN_KEY: usize = 40;
 
-/// Endings of `.env` files that hold no values of anybody's.
+/// Endings of `.env` files that hold examples.
 const TEMPLATES: [&str; 6] = ["example", "sample", "template", "dist", "defaults", "md"];
 
-/// Programs keep secrets in files of this name.
+/// Tells whether programs keep secrets in files of this name.
 #[must_use]
 pub fn is_secret_name(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
@@ -62,8 +63,7 @@ pub(super) fn check(files: &BTreeMap<FilePath, Bytes>, findings: &mut Findings) 
         };
         let real = |found: &Credential| is_real(text, *found);
         for found in credentials(text).filter(real).take(MAX_IN_FILE) {
-            let before = text.get(..found.at).unwrap_or_default();
-            let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+            let line = line_of(text.as_bytes(), found.at);
             let message = format!(
                 "There is {} here; take it out, and change it if it was published",
                 found.what

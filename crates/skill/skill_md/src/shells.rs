@@ -1,7 +1,7 @@
-//! Permissions that are a shell in disguise.
+//! Finds permissions that are a shell in disguise.
 //!
 //! `Bash(git:*)` reads like Git and is more, since `git -c alias.x='!…' x` runs
-//! anything. Its author is told.
+//! anything. The author gets a warning.
 
 use model::listed;
 
@@ -13,7 +13,7 @@ use super::values;
 /// Programs that run what their arguments name.
 const LAUNCHERS: &str = include_str!("launchers.txt");
 
-/// Commands of programs that do.
+/// Commands and options of programs that run what follows them.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("bash", &["-c"]),
     ("bun", &["run", "x"]),
@@ -61,13 +61,13 @@ pub(super) fn check(entry: Option<KeyEntry<'_>>, findings: &mut Findings) {
     }
 }
 
-/// The program by which a pattern allows any command.
+/// Returns the program by which a pattern allows any command.
 fn launcher(pattern: &str) -> Option<&str> {
     let (tool, inside) = pattern.split_once('(')?;
     let is_shell = ["bash", "shell"]
         .iter()
         .any(|name| tool.trim().eq_ignore_ascii_case(name));
-    // What names its arguments to the end is no more than it says.
+    // Only an open end is dangerous: without a `*` the pattern allows exactly one command.
     let open = inside.trim_end().strip_suffix(')')?.trim_end();
     let open = open.strip_suffix('*').filter(|_| is_shell)?;
     let mut words = open.strip_suffix(':').unwrap_or(open).split_whitespace();

@@ -1,4 +1,4 @@
-//! The bytes of a `SKILL.md` as text.
+//! Decodes the bytes of a `SKILL.md` as text.
 
 use super::findings::Findings;
 
@@ -7,14 +7,13 @@ pub(super) fn decode<'a>(bytes: &'a [u8], findings: &mut Findings) -> Option<&'a
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
-            let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
-            let line = line_of(before);
+            let line = line_of(bytes, error.valid_up_to());
             findings.error("not-utf8", line, format!("Line {line} is not UTF-8 text"));
             return None;
         }
     };
     if let Some(at) = text.find('\0') {
-        let line = line_of(text.as_bytes().get(..at).unwrap_or_default());
+        let line = line_of(text.as_bytes(), at);
         findings.error(
             "nul-character",
             line,
@@ -30,15 +29,14 @@ pub(super) fn decode<'a>(bytes: &'a [u8], findings: &mut Findings) -> Option<&'a
         );
     }
     if let Some(at) = text.find("\r\n") {
-        let line = line_of(text.as_bytes().get(..at).unwrap_or_default());
+        let line = line_of(text.as_bytes(), at);
         findings.info("line-endings", line, "Lines end with CR LF");
     }
     Some(text)
 }
 
-fn line_of(before: &[u8]) -> usize {
-    1 + before
-        .split(|byte| *byte == b'\n')
-        .count()
-        .saturating_sub(1)
+/// Returns the line of a byte, from 1.
+pub(super) fn line_of(bytes: &[u8], at: usize) -> usize {
+    let before = bytes.get(..at).unwrap_or_default();
+    before.split(|byte| *byte == b'\n').count()
 }

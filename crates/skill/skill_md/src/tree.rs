@@ -4,14 +4,14 @@ use serde_json::{Map, Number, Value};
 
 use super::outline::Scalar;
 
-/// A key, and where it stands.
+/// A key with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) line: usize,
     pub(super) text: String,
 }
 
-/// A value, and where it begins.
+/// A value with the line that it begins on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     pub(super) line: usize,
@@ -30,7 +30,7 @@ pub(super) enum NodeShape {
 }
 
 /// Front matter that could be read.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Tree {
     pub(super) entries: Vec<(Key, Node)>,
     /// Numbers that JSON cannot hold; the tree has them as text.
@@ -40,7 +40,7 @@ pub(super) struct Tree {
 }
 
 impl Node {
-    /// The text of a scalar, as written; none of null, a list or a map.
+    /// Returns the text of a scalar, as written; none for null, a list or a map.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.shape {
             NodeShape::Bool(_, text) | NodeShape::Number(_, text) | NodeShape::Text(text) => {
@@ -54,7 +54,7 @@ impl Node {
         self.shape == NodeShape::Null
     }
 
-    /// What it is, in words.
+    /// The kind of value, in words.
     pub(super) fn kind(&self) -> &'static str {
         match self.shape {
             NodeShape::Null => "empty",

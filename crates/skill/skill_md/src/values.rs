@@ -1,4 +1,4 @@
-//! Values of front matter in the types their keys should have, leniently: what
+//! Reads values of front matter in the types that their keys should have, leniently: what
 //! is nearly right is taken and reported.
 
 use super::findings::{Findings, shown};
@@ -13,7 +13,7 @@ impl KeyEntry<'_> {
     }
 
     /// Reports a value of the wrong type under the key's own rule. In `metadata`
-    /// authors may write what they like, so there it is only said.
+    /// authors may write what they like, so there it is only information.
     fn wrong(&self, key: &str, findings: &mut Findings, message: &str) {
         let rule = format!("{key}-invalid");
         let message = format!("`{}` {message}", self.label());
@@ -25,7 +25,7 @@ impl KeyEntry<'_> {
     }
 }
 
-/// Text. A list or a map is reported and left out.
+/// Reads a text. A list or a map is reported and left out.
 pub(super) fn text(
     key: &str,
     entry: Option<KeyEntry<'_>>,
@@ -40,8 +40,8 @@ pub(super) fn text(
     None
 }
 
-/// True or false, also in the words of older YAML. What is neither is reported, and counts
-/// as true: who writes the key means something by it.
+/// Reads true or false, also in the words of YAML 1.1. Any other value is reported, and counts
+/// as true: the key restricts a skill, and an author who writes it wants that.
 pub(super) fn flag(key: &str, entry: Option<KeyEntry<'_>>, findings: &mut Findings) -> bool {
     let Some(entry) = entry else { return false };
     if let NodeShape::Bool(value, _) = entry.node.shape {
@@ -62,7 +62,7 @@ pub(super) fn flag(key: &str, entry: Option<KeyEntry<'_>>, findings: &mut Findin
     }
 }
 
-/// Text. A list or a map is reported and kept as JSON.
+/// Reads a text. A list or a map is reported and kept as JSON.
 pub(super) fn text_or_json(
     key: &str,
     entry: Option<KeyEntry<'_>>,
@@ -77,52 +77,32 @@ pub(super) fn text_or_json(
     Some(entry.node.json().to_string())
 }
 
-/// Words: a list, or one text with commas between them.
+const NO_LIST: &str = "is a map, not a list; it was left out";
+
+/// Reads words: a list, or one text with commas between them.
 pub(super) fn words(
     key: &str,
     entry: Option<KeyEntry<'_>>,
     findings: &mut Findings,
 ) -> Vec<String> {
-    let Some(entry) = entry else {
-        return Vec::new();
-    };
-    match &entry.node.shape {
-        NodeShape::List(list) => texts(key, entry, list, findings),
-        NodeShape::Map(_) => {
-            entry.wrong(key, findings, "is a map, not a list; it was left out");
-            Vec::new()
-        }
-        _ => trimmed(entry.node.text().unwrap_or_default().split(',')),
-    }
+    let split = |_: KeyEntry<'_>, text: &str, _: &mut Findings| trimmed(text.split(','));
+    list_or(key, entry, NO_LIST, findings, split)
 }
 
-/// Steps or conditions: a list; one text is a list of one.
+/// Reads steps or conditions: a list; one text is a list of one.
 pub(super) fn sentences(
     key: &str,
     entry: Option<KeyEntry<'_>>,
     findings: &mut Findings,
 ) -> Vec<String> {
-    let Some(entry) = entry else {
-        return Vec::new();
-    };
-    match &entry.node.shape {
-        NodeShape::List(list) => texts(key, entry, list, findings),
-        NodeShape::Map(_) => {
-            entry.wrong(key, findings, "is a map, not a list; it was left out");
-            Vec::new()
-        }
-        _ => {
-            entry.wrong(
-                key,
-                findings,
-                "is one text, not a list; it was taken as a list of one",
-            );
-            trimmed([entry.node.text().unwrap_or_default()])
-        }
-    }
+    list_or(key, entry, NO_LIST, findings, |entry, text, findings| {
+        let message = "is one text, not a list; it was taken as a list of one";
+        entry.wrong(key, findings, message);
+        trimmed([text])
+    })
 }
 
-/// Names of tools: a list, or one text with spaces or commas between them.
+/// Reads names of tools: a list, or one text with spaces or commas between them.
 /// `is_standard` says that the standard itself wants one text.
 pub(super) fn tools(
     key: &str,
@@ -130,33 +110,38 @@ pub(super) fn tools(
     is_standard: bool,
     findings: &mut Findings,
 ) -> Vec<String> {
+    let no_names = "is a map, not names of tools; it was left out";
+    list_or(key, entry, no_names, findings, |entry, text, findings| {
+        let (tools, is_closed) = split_tools(text);
+        if !is_closed {
+            entry.wrong(key, findings, "has a parenthesis without its partner");
+        }
+        if !is_standard {
+            let message = "is one text, not a list; it was split at spaces and commas";
+            entry.wrong(key, findings, message);
+        }
+        tools
+    })
+}
+
+/// Reads the texts of a list. A map is reported and left out; `split` makes a list of one text.
+fn list_or(
+    key: &str,
+    entry: Option<KeyEntry<'_>>,
+    map_message: &str,
+    findings: &mut Findings,
+    split: impl FnOnce(KeyEntry<'_>, &str, &mut Findings) -> Vec<String>,
+) -> Vec<String> {
     let Some(entry) = entry else {
         return Vec::new();
     };
     match &entry.node.shape {
         NodeShape::List(list) => texts(key, entry, list, findings),
         NodeShape::Map(_) => {
-            entry.wrong(
-                key,
-                findings,
-                "is a map, not names of tools; it was left out",
-            );
+            entry.wrong(key, findings, map_message);
             Vec::new()
         }
-        _ => {
-            let (tools, is_closed) = split_tools(entry.node.text().unwrap_or_default());
-            if !is_closed {
-                entry.wrong(key, findings, "has a parenthesis without its partner");
-            }
-            if !is_standard {
-                entry.wrong(
-                    key,
-                    findings,
-                    "is one text, not a list; it was split at spaces and commas",
-                );
-            }
-            tools
-        }
+        _ => split(entry, entry.node.text().unwrap_or_default(), findings),
     }
 }
 
@@ -187,8 +172,8 @@ fn trimmed<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         .collect()
 }
 
-/// The texts of a list. Numbers and the like are taken as they are written,
-/// empty elements are left out; both are said once.
+/// Reads the texts of a list. Numbers and the like are taken as they are written,
+/// empty elements are left out; both are reported once.
 fn texts(key: &str, entry: KeyEntry<'_>, list: &[Node], findings: &mut Findings) -> Vec<String> {
     let unusual = list
         .iter()

@@ -1,13 +1,13 @@
-//! Walks front matter with the YAML reader, below a guard.
+//! Walks front matter with the YAML reader, behind the guard.
 //!
-//! Two readers see the text. [`super::outline`] walks it first and
+//! Two readers parse the text. [`super::outline`] walks it first and
 //! refuses what is dangerous; `serde_yaml` then gives the values. What the one
 //! takes for a comment must not be aliases to the other, so:
 //!
-//! * characters at which only `serde_yaml` ends a line are not let through;
-//! * `serde_yaml` is heard for as many nodes and bytes as the guard saw, each
-//!   scalar it tells of uses up one of the outline's, and a text that does not
-//!   come out even is not read.
+//! * characters at which only `serde_yaml` ends a line are refused;
+//! * `serde_yaml` may return as many nodes and bytes as the guard saw, each
+//!   of its scalars uses up one of the outline's, and a text that does not
+//!   come out even is refused.
 
 use std::fmt;
 use std::slice::Iter;
@@ -17,14 +17,14 @@ use serde_json::Number;
 
 use super::findings::Fault;
 use super::outline::{self, Outline, Root, Scalar, Unread};
+use super::text::line_of;
 use super::tree::{Key, Node, NodeShape, Tree};
 
 /// Reads front matter whose first line is `first_line` of its file.
 pub(super) fn read(text: &str, first_line: usize) -> Result<Tree, Unread> {
     if let Some(at) = text.find(FOREIGN_LINE_ENDS) {
-        let before = text.get(..at).unwrap_or_default();
         return Err(Unread::Unreadable {
-            line: first_line + before.matches('\n').count(),
+            line: first_line + line_of(text.as_bytes(), at) - 1,
             reason: "a character ends the line here to some readers and not to others".to_owned(),
         });
     }
@@ -42,11 +42,7 @@ fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unrea
     } = outline;
     let is_blank = |s: &Scalar| s.plain && matches!(s.text.as_str(), "" | "~" | "null");
     if root == Root::Nothing || (root == Root::Scalar && scalars.iter().all(is_blank)) {
-        return Ok(Tree {
-            entries: Vec::new(),
-            numbers: Vec::new(),
-            unusual_keys: Vec::new(),
-        });
+        return Ok(Tree::default());
     }
     let mut walk = YamlWalk {
         scalars: scalars.iter(),
@@ -61,6 +57,7 @@ fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unrea
     let node = NodeSeed(&mut walk)
         .deserialize(reader)
         .map_err(|error| unreadable(&error, text, first_line))?;
+    // Fewer nodes than the guard saw are as suspect as more: the two have read different texts.
     if walk.nodes > 0 || walk.scalars.len() > 0 {
         return Err(Unread::Unreadable {
             line: walk.next_line(),
@@ -84,7 +81,7 @@ fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unrea
     }
 }
 
-/// Rule of what is YAML, and has no keys.
+/// The rule of front matter that is YAML without keys.
 pub(super) const NOT_A_MAP: &str = "front-matter-not-a-map";
 
 const DISAGREE: &str = "two YAML readers understand this differently";
@@ -101,18 +98,18 @@ fn unreadable(error: &serde_yaml::Error, text: &str, first_line: usize) -> Unrea
 }
 
 struct YamlWalk<'a> {
-    /// What the guard saw and is still to come.
+    /// The scalars that the guard saw and that are still to come.
     scalars: Iter<'a, Scalar>,
     nodes: usize,
     bytes: usize,
-    /// Where the walk is.
+    /// The current line.
     line: usize,
     numbers: Vec<Scalar>,
     unusual_keys: Vec<Key>,
 }
 
 impl<'a> YamlWalk<'a> {
-    /// One more node.
+    /// Counts a node.
     fn node<E: Error>(&mut self) -> Result<(), E> {
         self.nodes = self
             .nodes
@@ -121,7 +118,7 @@ impl<'a> YamlWalk<'a> {
         Ok(())
     }
 
-    /// One more node, which is a scalar.
+    /// Counts a scalar.
     fn scalar<E: Error>(&mut self) -> Result<&'a Scalar, E> {
         self.node()?;
         let scalar = self.scalars.next().ok_or_else(|| E::custom(DISAGREE))?;
@@ -129,7 +126,7 @@ impl<'a> YamlWalk<'a> {
         Ok(scalar)
     }
 
-    /// The same, with the text that `serde_yaml` reads in it.
+    /// The same, with the text that `serde_yaml` reads for it.
     fn text<E: Error>(&mut self, text: &str) -> Result<&'a Scalar, E> {
         self.bytes = self
             .bytes
@@ -138,7 +135,7 @@ impl<'a> YamlWalk<'a> {
         self.scalar()
     }
 
-    /// The line of what comes next: a list or a map begins with its first scalar.
+    /// The line of the next node: a list or a map begins with its first scalar.
     fn next_line(&self) -> usize {
         self.scalars
             .as_slice()
@@ -289,7 +286,7 @@ impl Visitor<'_> for KeySeed<'_, '_> {
     }
 }
 
-/// YAML takes an unquoted scalar for text.
+/// Tells whether YAML takes an unquoted scalar for text.
 fn is_text(plain: &str) -> bool {
     // Only these can begin a number, a truth value or null.
     let may_be_other = plain

@@ -1,4 +1,4 @@
-//! The table of technologies: what shows each of them.
+//! The table of technologies, with the patterns that show each of them.
 //!
 //! It is data, in `technologies.txt`, of lines
 //! `id | name | kind | facts | patterns`. Facts are names of [`Fact`] without
@@ -8,7 +8,7 @@
 //!   `pub:`, `hex:`, `swift:`, `image:` – a dependency of this ecosystem. `*` at
 //!   the end stands for any rest; of several patterns of one technology the longest
 //!   counts. A go module is also meant with what follows behind `/`.
-//! * `~` in front of the dependency: it is made for the technology, not the
+//! * `~` in front of the dependency: it is made for the technology, and not the
 //!   technology itself, so its version says nothing and it is a little less
 //!   certain.
 //! * `ext:` – the end of file names, without the dot.
@@ -34,4 +34,4 @@ mod table;
 mod tests;
 
 pub use names::{Fact, TechnologyKind};
-pub use table::{Evidence, Table, Technology, is_at, table, technologies};
+pub use table::{Evidence, Table, Technology, file_name, is_at, table, technologies};

@@ -1,6 +1,6 @@
-//! What a technology is, and what a codebase has that uses it.
+//! Kinds of technologies, and facts of the codebases that use them.
 
-/// Declares an enum whose values have a name on the wire each.
+/// Declares an enum whose values each have a name on the wire.
 #[macro_export]
 macro_rules! named {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $value:ident = $text:literal,)+ }) => {
@@ -32,7 +32,7 @@ macro_rules! named {
 }
 
 named! {
-    /// What a technology is.
+    /// The kind of a technology.
     TechnologyKind {
         /// A programming language.
         Language = "language",
@@ -48,7 +48,7 @@ named! {
 }
 
 named! {
-    /// What a codebase has, as a recommender asks.
+    /// A fact of a codebase, for a recommender.
     Fact {
         /// Tests, or a framework for them.
         Tests = "has_tests",

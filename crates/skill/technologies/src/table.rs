@@ -1,4 +1,4 @@
-//! The table, by what shows.
+//! The table, indexed by what shows a technology.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -19,27 +19,27 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(TEXT));
 pub struct Technology {
     /// Its id: lower-case words with hyphens, the same for ever.
     pub id: &'static str,
-    /// What people call it.
+    /// Its common name.
     pub name: &'static str,
-    /// What it is.
+    /// Its kind.
     pub kind: TechnologyKind,
-    /// What a codebase has that uses it.
+    /// Facts of every codebase that uses it.
     pub facts: Vec<Fact>,
-    /// Its files say how things look, or what they say; a language that counts, but
+    /// Its files hold layout or text: a language that counts, but
     /// is not one to program in.
     pub markup: bool,
 }
 
-/// A technology that something shows.
+/// A technology that something in a codebase shows.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence {
     /// The technology.
     pub technology: &'static Technology,
-    /// What shows it is the technology itself, so versions are its versions.
+    /// The dependency is the technology itself, so its version is the technology's.
     pub itself: bool,
 }
 
-/// The table, by what shows.
+/// The table, indexed by what shows a technology.
 #[derive(Debug, Default)]
 pub struct Table {
     technologies: Vec<Technology>,
@@ -50,9 +50,9 @@ pub struct Table {
     extensions: HashMap<&'static str, usize>,
     file_names: HashMap<&'static str, Vec<usize>>,
     file_patterns: Vec<(&'static str, usize)>,
-    /// What a technology is not used without.
+    /// Technologies that another one is not used without, by the id of that one.
     needs: BTreeMap<&'static str, Vec<usize>>,
-    /// Lines that could not be read: none, which a test looks at.
+    /// Lines that could not be read: a test checks that there are none.
     unread: Vec<&'static str>,
 }
 
@@ -67,12 +67,16 @@ impl Table {
         let mut table = Self::default();
         for line in text.lines() {
             let line = line.trim();
+            // Not a panic: the table is built with the first analysis, and a typo in its data must
+            // not stop a server. A test refuses it.
             if !line.is_empty() && !line.starts_with('#') && table.add(line).is_none() {
                 table.unread.push(line);
             }
         }
         table
             .beginnings
+            // The longest first: of two patterns for one technology the more specific one decides,
+            // and `dependency` takes the first.
             .sort_by_key(|(_, begin, at, _)| (std::cmp::Reverse(begin.len()), *at));
         table
     }
@@ -110,6 +114,7 @@ impl Table {
             "ext" => {
                 self.extensions.insert(what, at);
             }
+            // Whole names are found by hash. Only these are compared one by one.
             "file" if what.contains(['*', '/']) => self.file_patterns.push((what, at)),
             "file" => self.file_names.entry(what).or_default().push(at),
             "tech" => self.needs.entry(what).or_default().push(at),
@@ -129,7 +134,7 @@ impl Table {
         Some(())
     }
 
-    /// The technology of an id.
+    /// Returns the technology of an id.
     #[must_use]
     pub fn get(&'static self, id: &str) -> Option<&'static Technology> {
         self.technologies.get(*self.ids.get(id)?)
@@ -143,14 +148,14 @@ impl Table {
         (unknown, &self.unread)
     }
 
-    /// Ecosystems that patterns name.
+    /// The ecosystems that patterns name.
     pub fn ecosystems(&self) -> impl Iterator<Item = &'static str> {
         let beginnings = self.beginnings.iter().map(|(registry, ..)| *registry);
         let whole = self.dependencies.keys().map(|(registry, _)| *registry);
         beginnings.chain(whole)
     }
 
-    /// What a dependency shows, the most particular pattern first. Of a technology
+    /// The technologies that a dependency shows, the most specific pattern first. Of a technology
     /// with several patterns that fit, this one counts.
     #[must_use]
     pub fn dependency(&'static self, registry: &'static str, name: &str) -> Vec<Evidence> {
@@ -166,6 +171,7 @@ impl Table {
         exact(name);
         if registry == "go" {
             let mut parent = name;
+            // An import path goes on behind the module: `github.com/x/y/v2` is `github.com/x/y`.
             while let Some((shorter, _)) = parent.rsplit_once('/') {
                 exact(shorter);
                 parent = shorter;
@@ -189,13 +195,14 @@ impl Table {
         shown
     }
 
-    /// The language of a file, by the end of its name.
+    /// The language of a file, by the ending of its name.
     #[must_use]
     pub fn language(&'static self, file_name: &str) -> Option<&'static Technology> {
         let (stem, extension) = file_name.rsplit_once('.')?;
         if stem.is_empty() {
             return None;
         }
+        // Most are in lower case already, and cost no copy.
         let at = match self.extensions.get(extension) {
             Some(at) => *at,
             None => *self.extensions.get(extension.to_lowercase().as_str())?,
@@ -203,7 +210,7 @@ impl Table {
         self.technologies.get(at)
     }
 
-    /// What the path of a file shows.
+    /// The technologies that the path of a file shows.
     #[must_use]
     pub fn file(&'static self, path: &str) -> Vec<&'static Technology> {
         let exact = self
@@ -223,7 +230,7 @@ impl Table {
             .collect()
     }
 
-    /// What a technology is not used without.
+    /// The technologies that a technology is not used without.
     #[must_use]
     pub fn needs(&'static self, id: &str) -> Vec<&'static Technology> {
         let found = self.needs.get(id).into_iter().flatten();
@@ -231,10 +238,10 @@ impl Table {
     }
 }
 
-/// The pattern fits the end of a path, name by name.
+/// Tells whether a pattern fits the end of a path, name by name.
 #[must_use]
 pub fn is_at(pattern: &str, path: &str) -> bool {
-    // Most differ in their last letter, and there are many of both.
+    // Cheap, and rules out nearly all: an analysis compares every pattern with every path.
     let (last, found) = (pattern.as_bytes().last(), path.as_bytes().last());
     if last != found && last != Some(&b'*') {
         return false;
@@ -245,7 +252,7 @@ pub fn is_at(pattern: &str, path: &str) -> bool {
         .all(|part| names.next().is_some_and(|name| glob(part, name)))
 }
 
-/// A pattern in which `*` stands for any text matches the whole text.
+/// Tells whether a pattern in which `*` stands for any text matches the whole text.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {
     let Some((head, tail)) = pattern.split_once('*') else {
         return pattern == text;
@@ -256,6 +263,8 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
     let mut parts: Vec<&str> = tail.split('*').collect();
     let last = parts.pop().unwrap_or_default();
     for part in parts {
+        // The first place is as good as any later one, so nothing is tried twice and the time is
+        // linear in the text.
         match rest.find(part).and_then(|at| rest.get(at + part.len()..)) {
             Some(behind) => rest = behind,
             None => return false,
@@ -265,6 +274,7 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
 }
 
 /// The name of a file, without its folder.
-fn file_name(path: &str) -> &str {
+#[must_use]
+pub fn file_name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }

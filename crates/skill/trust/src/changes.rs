@@ -1,20 +1,21 @@
-//! What an update brings that the version before did not have.
+//! The risks of an update that the version before did not have.
 
 use super::{Capability, Finding, Report, Severity};
 
-/// One thing that is new. An update that has any is to be held.
+/// One new risk. An update with any of them is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// A host that was not named before.
     Host(String),
-    /// A power that it did not have.
+    /// A capability that it did not have.
     Capability(Capability),
-    /// A finding of high severity, or worse, that was not there.
+    /// A new finding of high severity or worse.
     Finding(Finding),
 }
 
-/// What is new in `now`: findings that moved to other lines are not. Reports of different rules are not compared finding by finding:
-/// what new rules see was there before; scan the previous version anew for that.
+/// Returns what is new in `now`; a finding that moved to another line is not. Both reports have to
+/// be by the same rules: what only newer rules see is not new, so scan the previous version again
+/// first.
 #[must_use]
 pub fn changes(previous: &Report, now: &Report) -> Vec<Change> {
     let hosts = now.hosts.difference(&previous.hosts).cloned();
@@ -26,6 +27,7 @@ pub fn changes(previous: &Report, now: &Report) -> Vec<Change> {
     let is_known = |found: &Finding| {
         let mut before = previous.findings.iter();
         before.any(|old| {
+            // Without the line: an edit above a finding must not hold an update.
             (&old.rule, &old.path, &old.evidence) == (&found.rule, &found.path, &found.evidence)
                 && old.severity >= found.severity
         })

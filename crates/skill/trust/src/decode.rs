@@ -1,4 +1,4 @@
-//! What is encoded in a text, decoded.
+//! Decodes what is encoded in a text.
 
 use std::io::Read as _;
 
@@ -8,19 +8,28 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::lines::{Line, LineScope};
 
-/// Characters of the shortest encoded text that is looked at.
+/// The fewest characters of an encoded text.
 const MIN_ENCODED_CHARS: usize = 20;
-/// Bytes that one encoded text may come to.
+/// The most bytes of a decoded text: a small archive may unpack to gigabytes.
 const MAX_DECODED_BYTES: u64 = 256 * 1024;
-/// Bytes of the shortest text that is worth a scan.
+/// The fewest bytes of a decoded text.
 const MIN_DECODED_BYTES: usize = 8;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
+        // Lenient: the decoder that an attacker uses may take what a strict one refuses.
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true),
 );
+
+/// Prefixes of data URLs with media, which no agent reads as text.
+const PICTURES: [&str; 4] = [
+    "data:image/",
+    "data:font/",
+    "data:audio/",
+    "data:application/font",
+];
 
 /// A text that was encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +39,7 @@ pub(crate) struct Decoded {
     pub(crate) line: usize,
 }
 
-/// What is encoded in lines.
+/// Decodes what is encoded in lines.
 pub(crate) fn decoded(lines: &[Line<'_>]) -> Vec<Decoded> {
     let mut all: Vec<Decoded> = Vec::new();
     let mut run = Run::default();
@@ -40,7 +49,7 @@ pub(crate) fn decoded(lines: &[Line<'_>]) -> Vec<Decoded> {
                 all.push(Decoded { text, line });
             }
         };
-        in_line(&read.text, read.place, found);
+        in_line(&read.text, read.scope, found);
         run.take(read, found);
     }
     let line = lines.len().saturating_sub(1);
@@ -48,7 +57,7 @@ pub(crate) fn decoded(lines: &[Line<'_>]) -> Vec<Decoded> {
     all
 }
 
-/// Lines of nothing but encoded text, which are one.
+/// Consecutive lines of nothing but encoded text, which are one.
 #[derive(Default)]
 struct Run {
     text: String,
@@ -58,6 +67,7 @@ struct Run {
 
 impl Run {
     fn take(&mut self, line: &Line<'_>, found: &mut dyn FnMut(String)) {
+        // What surrounds a string literal that is split over lines in source code.
         let bare = line.text.trim_matches(|c: char| {
             c.is_whitespace()
                 || matches!(
@@ -81,6 +91,7 @@ impl Run {
     }
 
     fn end(&mut self, found: &mut dyn FnMut(String)) {
+        // A single line was decoded by `in_line` already.
         if self.lines > 1 {
             found_base64(&self.text, found);
         }
@@ -93,7 +104,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=')
 }
 
-fn in_line(text: &str, place: LineScope, found: &mut dyn FnMut(String)) {
+fn in_line(text: &str, scope: LineScope, found: &mut dyn FnMut(String)) {
     base64_runs(text, found);
     let has = |needle: &str| text.contains(needle);
     if has("\\x") || has("\\u00") || has("\\1") || has("\\0") {
@@ -106,7 +117,8 @@ fn in_line(text: &str, place: LineScope, found: &mut dyn FnMut(String)) {
         entities(text, found);
     }
     let lower = text.to_ascii_lowercase();
-    if [
+    let has_any = |needles: &[&str]| needles.iter().any(|needle| lower.contains(needle));
+    if has_any(&[
         "chr(",
         "char]",
         "fromcharcode",
@@ -114,35 +126,25 @@ fn in_line(text: &str, place: LineScope, found: &mut dyn FnMut(String)) {
         "bytearray(",
         "buffer.from([",
         "0x",
-    ]
-    .iter()
-    .any(|needle| lower.contains(needle))
-    {
+    ]) {
         numbers(text, found);
     }
-    if ["rot13", "rot_13", "n-za-m"]
-        .iter()
-        .any(|needle| lower.contains(needle))
-    {
+    if has_any(&["rot13", "rot_13", "n-za-m"]) {
         found(text.chars().map(rot13).collect());
     }
-    if ["[::-1]", ".reverse()", "| rev", "|rev", "strrev("]
-        .iter()
-        .any(|needle| lower.contains(needle))
-        && text.len() < 8 * 1024
-    {
+    if has_any(&["[::-1]", ".reverse()", "| rev", "|rev", "strrev("]) && text.len() < 8 * 1024 {
         let reversed: String = text.chars().rev().collect();
         base64_runs(&reversed, found);
         found(reversed);
     }
-    if !LineScope::SAID.has(place) && (has("\"\"") || has("''")) {
-        // A shell passes over quotes of nothing inside a word.
+    if !LineScope::SAID.has(scope) && (has("\"\"") || has("''")) {
+        // A shell ignores empty quotes inside a word: `cu""rl` runs `curl`.
         let bare = text.replace("\"\"", "").replace("''", "");
         if bare.len() + 4 <= text.len() {
             found(bare);
         }
     }
-    if !LineScope::SAID.has(place)
+    if !LineScope::SAID.has(scope)
         && text.len() < 64 * 1024
         && let Some(joined) = joined(text)
     {
@@ -151,7 +153,7 @@ fn in_line(text: &str, place: LineScope, found: &mut dyn FnMut(String)) {
     }
 }
 
-/// Strings of a line that are put together there.
+/// Joins strings of a line that the code puts together.
 fn joined(text: &str) -> Option<String> {
     let mut joined = String::with_capacity(text.len());
     let mut joints = 0;
@@ -168,6 +170,7 @@ fn joined(text: &str) -> Option<String> {
         let behind = from.get(1..).unwrap_or_default();
         let between = behind.trim_start_matches(between_strings);
         let gap = behind.len() - between.len();
+        // `"cu" + "rl"`: two strings with the same quotes and little but operators between them.
         if gap > 0 && gap <= 5 && between.starts_with(quote) && !before.is_empty() {
             joints += 1;
             rest = between.get(1..).unwrap_or_default();
@@ -177,6 +180,7 @@ fn joined(text: &str) -> Option<String> {
         }
     }
     joined.push_str(rest);
+    // One joint is ordinary code. Who hides a word cuts it more often.
     (joints >= 2).then_some(joined)
 }
 
@@ -189,18 +193,12 @@ fn base64_runs(text: &str, found: &mut dyn FnMut(String)) {
         if length >= MIN_ENCODED_CHARS {
             let run = text.get(at..at + length).unwrap_or_default();
             let before = text.get(at.saturating_sub(48)..at).unwrap_or_default();
-            let is_picture = [
-                "data:image/",
-                "data:font/",
-                "data:audio/",
-                "data:application/font",
-            ]
-            .iter()
-            .any(|start| before.contains(start));
+            let is_picture = PICTURES.iter().any(|start| before.contains(start));
             if !is_picture {
                 found_base64(run, found);
                 found_hex(run, found);
-                // A path, or `name=value`, in front of it.
+                // `/` and `=` belong to base64, but a path or `name=` may also stand in front of
+                // it.
                 for part in run.split(['/', '=']).filter(|part| part.len() < run.len()) {
                     if part.len() >= MIN_ENCODED_CHARS {
                         found_base64(part, found);
@@ -225,7 +223,7 @@ fn found_base64(run: &str, found: &mut dyn FnMut(String)) {
     if standard.contains('=') || standard.len() < MIN_ENCODED_CHARS - 4 {
         return;
     }
-    // One letter too many is not more than the mark of where it was cut.
+    // No base64 has such a length: the last letter belongs to what follows, or the text was cut.
     let length = if standard.len() % 4 == 1 {
         standard.len() - 1
     } else {
@@ -242,8 +240,8 @@ fn found_hex(run: &str, found: &mut dyn FnMut(String)) {
         && run.len().is_multiple_of(2)
         && run.bytes().all(|byte| byte.is_ascii_hexdigit())
     {
-        let pair = |pair: &[u8]| Some(digit(*pair.first()?)? * 16 + digit(*pair.get(1)?)?);
-        let bytes: Option<Vec<u8>> = run.as_bytes().chunks(2).map(pair).collect();
+        let (pairs, _) = run.as_bytes().as_chunks::<2>();
+        let bytes: Option<Vec<u8>> = pairs.iter().map(|[a, b]| byte(*a, *b)).collect();
         found_bytes(&bytes.unwrap_or_default(), found);
     }
 }
@@ -254,13 +252,18 @@ fn digit(byte: u8) -> Option<u8> {
         .and_then(|digit| u8::try_from(digit).ok())
 }
 
-/// Bytes that are a text, or packed.
+/// The byte that two digits of hex stand for.
+fn byte(high: u8, low: u8) -> Option<u8> {
+    Some(digit(high)? * 16 + digit(low)?)
+}
+
+/// Reports bytes that are a text, or that unpack to one.
 fn found_bytes(bytes: &[u8], found: &mut dyn FnMut(String)) {
     let mut unpacked = Vec::new();
     let bytes = match bytes {
         [0x1F, 0x8B, ..] => {
+            // An error: the data broke off, and what came before that is scanned.
             let mut packed = flate2::read::GzDecoder::new(bytes).take(MAX_DECODED_BYTES);
-            // What came before it broke off is looked at.
             drop(packed.read_to_end(&mut unpacked));
             unpacked.as_slice()
         }
@@ -276,7 +279,7 @@ fn found_bytes(bytes: &[u8], found: &mut dyn FnMut(String)) {
     }
 }
 
-/// Bytes as text, where they are one.
+/// Returns bytes as text, where they are one.
 fn text_of(bytes: &[u8]) -> Option<String> {
     if bytes.len() < MIN_DECODED_BYTES {
         return None;
@@ -286,13 +289,14 @@ fn text_of(bytes: &[u8]) -> Option<String> {
         .iter()
         .filter(|[low, high]| *high == 0 && *low != 0)
         .count();
+    // Nine in ten units below 256: UTF-16 without a mark, as `powershell -enc` takes it.
     if wide * 10 >= pairs.len() * 9 {
         let units: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
         return Some(String::from_utf16_lossy(&units));
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
-        // A run that was cut in a letter.
+        // A run that was cut inside a character.
         Err(error) if error.valid_up_to() + 4 > bytes.len() => {
             std::str::from_utf8(bytes.get(..error.valid_up_to())?).ok()?
         }
@@ -312,8 +316,8 @@ fn escapes(text: &str, found: &mut dyn FnMut(String)) {
         }
         let behind = rest.get(at + 1..).unwrap_or_default();
         let (length, value) = match behind.as_bytes() {
-            [b'x', a, b, ..] => (3, digit(*a).zip(digit(*b)).map(|(a, b)| a * 16 + b)),
-            [b'u', b'0', b'0', a, b, ..] => (5, digit(*a).zip(digit(*b)).map(|(a, b)| a * 16 + b)),
+            [b'x', a, b, ..] => (3, byte(*a, *b)),
+            [b'u', b'0', b'0', a, b, ..] => (5, byte(*a, *b)),
             [a @ b'0'..=b'1', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
                 (3, Some((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0')))
             }
@@ -338,7 +342,7 @@ fn end_bytes(bytes: &mut Vec<u8>, found: &mut dyn FnMut(String)) {
     bytes.clear();
 }
 
-/// Four letters are enough for `exec`.
+/// Returns a word of printable ASCII: `exec` has four letters, fewer than a text needs.
 fn short_word(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
     text.bytes()
@@ -351,15 +355,16 @@ fn percent(text: &str, found: &mut dyn FnMut(String)) {
     let mut out = Vec::with_capacity(bytes.len());
     let mut escapes = 0_usize;
     let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
+    while let Some(first) = bytes.get(at) {
         let value = match bytes.get(at + 1..at + 3) {
-            Some([a, b]) if *byte == b'%' => digit(*a).zip(digit(*b)).map(|(a, b)| a * 16 + b),
+            Some([a, b]) if *first == b'%' => byte(*a, *b),
             _ => None,
         };
-        out.push(value.unwrap_or(*byte));
+        out.push(value.unwrap_or(*first));
         escapes += usize::from(value.is_some());
         at += if value.is_some() { 3 } else { 1 };
     }
+    // Fewer are ordinary in URLs and HTML.
     if escapes >= 6 {
         found(String::from_utf8_lossy(&out).into_owned());
     }
@@ -417,9 +422,7 @@ fn numbers(text: &str, found: &mut dyn FnMut(String)) {
         };
         let digits = rest.iter().skip(skip);
         let length = digits
-            .take_while(|byte| {
-                char::from(**byte).is_digit(radix) && (radix == 16 || byte.is_ascii_digit())
-            })
+            .take_while(|byte| char::from(**byte).is_digit(radix))
             .count();
         if length == 0 {
             at += 1;

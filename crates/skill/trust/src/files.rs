@@ -1,103 +1,29 @@
-//! What kind of file it is, and what nobody can read.
+//! Tells the kind of a file, and whether anybody can read it.
 
 use super::lines::Kind;
 
-/// Bytes of a file that are scanned; one that is larger is held.
+/// The most bytes of a file that are scanned; a larger one is held.
 pub(crate) const SIZE_CAP: usize = 8 * 1024 * 1024;
 
-/// What a file is to the scan.
+/// The kind of a file, for the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     Text(Kind),
-    /// A picture, font, sound or document: ordinary, and run by nobody.
+    /// A picture, font, sound or document: ordinary, and nothing runs it.
     Media,
     /// Runs, or hides what runs.
     Opaque(&'static str),
-    /// It says that it is a picture, and is something else.
+    /// Its name says that it is media, and it is something else.
     Disguised(&'static str),
 }
 
-fn ending(path: &str) -> String {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    ending.to_ascii_lowercase()
+/// The name of a file, without its folder.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 const MARKDOWN: &[&str] = &["md", "mdx", "markdown", "mdc", "txt", "rst", "adoc", "org"];
-const CODE: &[&str] = &[
-    "sh",
-    "bash",
-    "zsh",
-    "fish",
-    "ksh",
-    "py",
-    "pyw",
-    "pyi",
-    "js",
-    "mjs",
-    "cjs",
-    "jsx",
-    "ts",
-    "mts",
-    "cts",
-    "tsx",
-    "rb",
-    "pl",
-    "pm",
-    "php",
-    "ps1",
-    "psm1",
-    "psd1",
-    "bat",
-    "cmd",
-    "vbs",
-    "vba",
-    "wsf",
-    "hta",
-    "lua",
-    "go",
-    "rs",
-    "java",
-    "kt",
-    "kts",
-    "groovy",
-    "gradle",
-    "scala",
-    "swift",
-    "m",
-    "c",
-    "h",
-    "cc",
-    "cpp",
-    "hpp",
-    "cs",
-    "fs",
-    "vb",
-    "r",
-    "jl",
-    "ex",
-    "exs",
-    "erl",
-    "clj",
-    "hs",
-    "nim",
-    "zig",
-    "d",
-    "dart",
-    "sql",
-    "awk",
-    "applescript",
-    "scpt",
-    "command",
-    "mk",
-    "make",
-    "dockerfile",
-    "tcl",
-    "expect",
-    "service",
-    "plist",
-    "ipynb",
-];
+const CODE: &str = include_str!("code_endings.txt");
 const MEDIA: &[&str] = &[
     "png", "jpg", "jpeg", "gif", "webp", "ico", "bmp", "tiff", "avif", "heic", "mp3", "mp4", "wav",
     "ogg", "webm", "mov", "m4a", "flac", "ttf", "otf", "woff", "woff2", "eot", "pdf", "docx",
@@ -105,10 +31,11 @@ const MEDIA: &[&str] = &[
     "sqlite", "db", "msgpack", "dxf", "dotx", "potx", "xltx", "epub", "vsix",
 ];
 
-/// What a file is: by its bytes first, since its name says what its author likes.
+/// Tells the kind of a file: by its bytes first, since an attacker chooses its name.
 pub(crate) fn content(path: &str, bytes: &[u8], is_text: bool) -> Content {
-    let ending = ending(path);
-    let is_media = MEDIA.contains(&ending.as_str());
+    let name = file_name(path).to_ascii_lowercase();
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_media = MEDIA.contains(&ending);
     if let Some(what) = program(bytes) {
         return if is_media {
             Content::Disguised(what)
@@ -117,9 +44,12 @@ pub(crate) fn content(path: &str, bytes: &[u8], is_text: bool) -> Content {
         };
     }
     if !is_text {
+        // The entry of a ZIP with the macros of an Office document. Names in a ZIP are not
+        // compressed.
         let has_macros = bytes.windows(14).any(|window| window == b"vbaProject.bin");
         return match archive(bytes) {
             _ if has_macros => Content::Opaque("a document with macros"),
+            // Office documents, EPUB and the like are ZIP archives.
             Some(_) if is_media => Content::Media,
             Some(what) => Content::Opaque(what),
             None if is_media || is_picture(bytes) => Content::Media,
@@ -134,10 +64,9 @@ pub(crate) fn content(path: &str, bytes: &[u8], is_text: bool) -> Content {
             Content::Text(Kind::Code)
         };
     }
-    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
-    Content::Text(match ending.as_str() {
-        _ if CODE.contains(&ending.as_str()) => Kind::Code,
-        _ if MARKDOWN.contains(&ending.as_str()) => Kind::Markdown,
+    Content::Text(match ending {
+        _ if model::listed(CODE).any(|code| code == ending) => Kind::Code,
+        _ if MARKDOWN.contains(&ending) => Kind::Markdown,
         _ if [
             "makefile",
             "dockerfile",
@@ -156,11 +85,12 @@ pub(crate) fn content(path: &str, bytes: &[u8], is_text: bool) -> Content {
     })
 }
 
-/// What a program's file is.
+/// Recognizes compiled programs.
 fn program(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x7F, b'E', b'L', b'F', ..] => Some("a program for Linux"),
         [b'M', b'Z', _, _, ..]
+            // Two letters are few: a text may begin with `MZ`, and has no NUL.
             if bytes.len() > 64 && bytes.iter().take(512).any(|byte| *byte == 0) =>
         {
             Some("a program for Windows")
@@ -171,9 +101,9 @@ fn program(bytes: &[u8]) -> Option<&'static str> {
         [0xCA, 0xFE, 0xBA, 0xBE, ..] => Some("a program for macOS or Java"),
         [0, b'a', b's', b'm', ..] => Some("a WebAssembly module"),
         [b'd', b'e', b'x', b'\n', ..] => Some("a program for Android"),
-        [_, b'\r' | 13, b'\r' | b'\n', b'\n', ..] if bytes.get(2) == Some(&b'\r') => {
-            Some("compiled Python")
-        }
+        // The magic number of CPython: two bytes for the version, then CR LF. Since 3.5 the second
+        // one is CR as well.
+        [_, b'\r', b'\r', b'\n', ..] => Some("compiled Python"),
         [_, _, b'\r', b'\n', ..] if bytes.iter().take(16).any(|byte| *byte == 0) => {
             Some("compiled Python")
         }

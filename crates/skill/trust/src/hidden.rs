@@ -1,39 +1,39 @@
-//! Characters that nobody sees: what they say, and whether somebody meant them.
+//! Invisible characters: the text that they carry, and whether they are deliberate.
 
 use model::{Invisible, invisible};
 
-/// Characters of a run that carries something.
+/// The fewest characters of a run that carries something.
 const MIN_RUN_CHARS: usize = 8;
 
-/// What is hidden in a text by characters.
+/// The text that invisible characters hide.
 #[derive(Debug, Default)]
 pub(crate) struct Hidden {
     /// Texts in Unicode Tags or variation selectors, each with its line.
     pub(crate) texts: Vec<(u32, String)>,
-    /// The first place of each rule: id of the rule, line, how many.
+    /// The first occurrence by each rule: id of the rule, line, count.
     pub(crate) findings: Vec<(&'static str, u32, usize)>,
 }
 
-/// Looks for them.
+/// Finds invisible characters.
 pub(crate) fn hidden(text: &str, is_code: bool) -> Hidden {
     let mut found = Hidden::default();
-    let mut said = String::new();
+    let mut tags = String::new();
     let mut bytes: Vec<u8> = Vec::new();
     let mut run = 0_usize;
     let mut next = 0;
     let mut line = 1_u32;
     let mut counted = 0;
     let flush =
-        |said: &mut String, bytes: &mut Vec<u8>, line: u32, texts: &mut Vec<(u32, String)>| {
-            if said.len() >= 4 {
-                texts.push((line, std::mem::take(said)));
+        |tags: &mut String, bytes: &mut Vec<u8>, line: u32, texts: &mut Vec<(u32, String)>| {
+            if tags.len() >= 4 {
+                texts.push((line, std::mem::take(tags)));
             }
             if bytes.len() >= 4
                 && let Ok(text) = std::str::from_utf8(bytes)
             {
                 texts.push((line, text.to_owned()));
             }
-            said.clear();
+            tags.clear();
             bytes.clear();
         };
     for (at, c, kind) in invisible(text) {
@@ -42,13 +42,15 @@ pub(crate) fn hidden(text: &str, is_code: bool) -> Hidden {
         line = line.saturating_add(u32::try_from(ends).unwrap_or(u32::MAX));
         counted = at;
         if at != next {
-            flush(&mut said, &mut bytes, line, &mut found.texts);
+            flush(&mut tags, &mut bytes, line, &mut found.texts);
             run = 0;
         }
         next = at + c.len_utf8();
         run += 1;
         match c {
-            '\u{E0020}'..='\u{E007E}' => said.extend(char::from_u32(u32::from(c) - 0xE0000)),
+            // Tags mirror ASCII: a model reads them, a person sees nothing.
+            '\u{E0020}'..='\u{E007E}' => tags.extend(char::from_u32(u32::from(c) - 0xE0000)),
+            // 256 variation selectors can carry any bytes behind a single visible character.
             '\u{FE00}'..='\u{FE0F}' => bytes.extend(u8::try_from(u32::from(c) - 0xFE00)),
             '\u{E0100}'..='\u{E01EF}' => bytes.extend(u8::try_from(u32::from(c) - 0xE0100 + 16)),
             _ => {}
@@ -62,7 +64,7 @@ pub(crate) fn hidden(text: &str, is_code: bool) -> Hidden {
             }
         }
     }
-    flush(&mut said, &mut bytes, line, &mut found.texts);
+    flush(&mut tags, &mut bytes, line, &mut found.texts);
     found
 }
 

@@ -1,40 +1,40 @@
-//! The hosts of a text, and what is known of them.
+//! Finds the hosts of a text, and classifies them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use rustc_hash::FxHashMap;
 
-use super::text::look_alike;
+use super::text::{look_alike, section};
 
-/// Characters of a host; longer ones are none.
+/// The most characters of a host name.
 const MAX_HOST_CHARS: usize = 253;
 
-/// What is known of hosts.
+/// The lists of known hosts.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     kinds: FxHashMap<&'static str, HostKind>,
-    /// Known hosts that others may imitate, and each with dashes for points.
+    /// Known hosts that others may imitate, each also with dashes for points.
     known: Vec<(&'static str, String)>,
 }
 
-/// What a host is.
+/// The kind of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostKind {
-    /// Of a vendor or project that many know.
+    /// A well-known vendor or project.
     Known,
     /// Nothing is known.
     Other,
-    /// An address that is reached from everywhere.
+    /// A public IP address.
     Address,
-    /// Anybody puts texts or files there, under no name.
+    /// Anybody can put texts or files there anonymously.
     Paste,
-    /// Leads to another host.
+    /// Redirects to another host.
     Short,
-    /// Collects what it is sent, or leads to somebody's machine.
+    /// Collects requests, or tunnels to somebody's machine.
     Catcher,
-    /// Anybody gets a site there.
+    /// Anybody can get a site there.
     Free,
-    /// Looks like a known one, and is another.
+    /// Looks like a known host, and is another.
     Lookalike,
     /// This machine, a private network, or a name that examples use.
     Private,
@@ -48,12 +48,12 @@ pub(crate) struct Host {
     pub(crate) end: usize,
     pub(crate) name: String,
     pub(crate) kind: HostKind,
-    /// Nothing protects what it sends.
+    /// Its scheme has no TLS.
     pub(crate) is_plain: bool,
 }
 
 impl HostKind {
-    /// The signal that tells it.
+    /// The signal of this kind.
     pub(crate) fn signal(self) -> &'static str {
         match self {
             Self::Known => "host-known",
@@ -68,7 +68,7 @@ impl HostKind {
         }
     }
 
-    /// Nobody answers for what is there.
+    /// Tells whether nobody is responsible for its contents.
     pub(crate) fn is_risky(self) -> bool {
         matches!(
             self,
@@ -84,10 +84,7 @@ impl Hosts {
         let mut known = Vec::new();
         let mut kind = None;
         for word in model::listed(text) {
-            if let Some(name) = word
-                .strip_prefix('[')
-                .and_then(|word| word.strip_suffix(']'))
-            {
+            if let Some(name) = section(word) {
                 kind = match name {
                     "known" => Some(HostKind::Known),
                     "paste" => Some(HostKind::Paste),
@@ -110,7 +107,7 @@ impl Hosts {
         Self { kinds, known }
     }
 
-    /// The hosts of a text: of addresses, and the risky ones also without a scheme.
+    /// Finds the hosts of a text: those of URLs, and risky ones also without a scheme.
     pub(crate) fn find(&self, text: &str) -> Vec<Host> {
         let mut found: Vec<Host> = Vec::new();
         let bytes = text.as_bytes();
@@ -132,6 +129,8 @@ impl Hosts {
                 .to_ascii_lowercase();
             if !matches!(
                 scheme_name.as_str(),
+                // `hxxp` is how reports write an address that is not to be clicked. A skill can
+                // have an agent turn it back.
                 "http" | "https" | "hxxp" | "hxxps" | "ftp" | "ws" | "wss" | "tcp" | "ssh"
             ) {
                 continue;
@@ -150,7 +149,7 @@ impl Hosts {
             });
             from += length;
         }
-        // `curl 203.0.113.7/x`, `rentry.co/x`: what has a path needs no scheme to be reached.
+        // `curl 203.0.113.7/x`, `rentry.co/x`: with a path, programs take it without a scheme.
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
         let mut at = 0;
         while at < bytes.len() {
@@ -162,6 +161,7 @@ impl Hosts {
             let before = start.checked_sub(1).and_then(|at| bytes.get(at)).copied();
             if !(6..=MAX_HOST_CHARS).contains(&length)
                 || !matches!(next, b'/' | b':')
+                // Part of a path, a user or a longer word.
                 || matches!(before, Some(b'/' | b'@' | b'\\' | 0x80..))
                 || !word.iter().take(length).any(|byte| *byte == b'.')
             {
@@ -173,6 +173,7 @@ impl Hosts {
                 .to_ascii_lowercase();
             let kind = self.kind(&name);
             let is_scheme = next == b':' && word.get(length + 1) == Some(&b'/');
+            // Not lookalikes: without a scheme, names of files and modules look like hosts, too.
             if kind.is_risky() && kind != HostKind::Lookalike && !is_scheme {
                 found.push(Host {
                     start,
@@ -186,7 +187,7 @@ impl Hosts {
         found
     }
 
-    /// What a host is. Longer names tell more.
+    /// Classifies a host. The longest listed suffix decides.
     pub(crate) fn kind(&self, host: &str) -> HostKind {
         if let Some(kind) = address_kind(host) {
             return kind;
@@ -201,6 +202,7 @@ impl Hosts {
                 None => break,
             }
         }
+        // A name without a point resolves inside a network alone.
         if !host.contains('.') {
             return HostKind::Private;
         }
@@ -211,6 +213,7 @@ impl Hosts {
     }
 
     fn is_lookalike(&self, host: &str) -> bool {
+        // Letters of other scripts that look Latin, as in an IDN homograph attack.
         let latin: String = host.chars().map(look_alike).collect();
         let labels: Vec<&str> = latin.split('.').collect();
         let own = labels
@@ -239,7 +242,7 @@ impl Hosts {
     }
 }
 
-/// Differs by one letter that was changed, left out, added or swapped with its neighbour.
+/// Tells whether two names differ by one letter that was changed, left out, added or swapped.
 fn is_near(known: &str, name: &str) -> bool {
     let (known, name) = (known.as_bytes(), name.as_bytes());
     if known == name || known.len().abs_diff(name.len()) > 1 {
@@ -259,7 +262,7 @@ fn is_near(known: &str, name: &str) -> bool {
     }
 }
 
-/// The host that a text begins with, behind a scheme, and its bytes.
+/// Returns the host that a text begins with, behind a scheme, and its length.
 fn host_at(text: &str) -> Option<(String, usize)> {
     let authority = text
         .find(|c: char| {
@@ -271,6 +274,7 @@ fn host_at(text: &str) -> Option<(String, usize)> {
         .unwrap_or(text.len())
         .min(4 * MAX_HOST_CHARS);
     let authority = text.get(..authority)?;
+    // The last `@`: `https://github.com@evil.example/` goes to `evil.example`.
     let user = authority.rfind('@').map_or(0, |at| at + 1);
     let host = authority.get(user..)?;
     if let Some(rest) = host.strip_prefix('[') {
@@ -285,7 +289,7 @@ fn host_at(text: &str) -> Option<(String, usize)> {
     is_host.then(|| (name.to_lowercase(), user + name.len()))
 }
 
-/// What an address is that is written in numbers, in whatever base.
+/// Classifies an IP address. Programs also take one number in decimal or hexadecimal.
 fn address_kind(host: &str) -> Option<HostKind> {
     if let Ok(address) = host.parse::<Ipv6Addr>() {
         let is_near = address.is_loopback()
@@ -309,8 +313,8 @@ fn address_kind(host: &str) -> Option<HostKind> {
         Ipv4Addr::from(number?)
     };
     let octets = address.octets();
-    // Many name the resolvers of these; the last is the metadata of a cloud's machine,
-    // which has a rule of its own.
+    // Public resolvers, which many texts name. Link-local addresses have the metadata of clouds,
+    // for which there is a rule of its own.
     let is_resolver = matches!(octets, [1, 1, 1, 1] | [8, 8, 8 | 4, 8 | 4]);
     let is_near = address.is_loopback()
         || address.is_private()
@@ -318,7 +322,7 @@ fn address_kind(host: &str) -> Option<HostKind> {
         || address.is_link_local()
         || address.is_broadcast()
         || address.is_multicast();
-    // `1.2.3.4` and its like stand for addresses.
+    // `1.2.3.4` and the like are placeholders.
     let is_sample = matches!(octets, [1, 2, 3, 4] | [0, ..]);
     Some(if is_resolver || is_near || is_sample {
         HostKind::Private

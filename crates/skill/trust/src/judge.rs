@@ -1,4 +1,4 @@
-//! Signals that stand together → findings.
+//! Turns signals that occur together into findings.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -11,17 +11,18 @@ use super::signals::{Hit, SignalId};
 use super::text::evidence;
 use super::{Confidence, Finding, Severity};
 
-/// Findings of one rule in one file; more of them say nothing new.
+/// The most findings of one rule in one file; more say nothing new.
 const MAX_IN_FILE: usize = 4;
-/// Places of a file that one rule finds; hits of a signal that are compared with another's.
+/// The most hits of one rule in a file, and the most hits of a signal that one hit is compared
+/// with.
 const MAX_FOUND: usize = 128;
 const MAX_TRIED: usize = 128;
-/// Places of a file that are looked at for one rule; a file with more is held.
-const MAX_LOOKED_AT: usize = 6_000;
-/// Bytes that signals of one long line may stand apart.
+/// The most candidates of a file for one rule; a file with more is held.
+const MAX_CANDIDATES: usize = 6_000;
+/// The most bytes between signals of one long line.
 const MAX_DISTANCE_BYTES: usize = 1_000;
 
-/// What a file is to its judge.
+/// A file with its lines and hits, to judge.
 pub(crate) struct Case<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) path: &'a str,
@@ -29,9 +30,9 @@ pub(crate) struct Case<'a> {
     pub(crate) hits: &'a [Hit],
     /// The skill is about attacks: it quotes them.
     pub(crate) is_about_attacks: bool,
-    /// Which notes warn of what stands below them, as far as it was asked.
+    /// Caches which notes warn of the lines below them.
     pub(crate) warns: RefCell<FxHashMap<usize, bool>>,
-    /// It has more places than are looked at.
+    /// It had too many candidates.
     pub(crate) is_spent: Cell<bool>,
 }
 
@@ -52,14 +53,14 @@ pub(crate) fn finding(rule: &'static Rule, path: &str, line: u32, evidence_of: &
     }
 }
 
-/// What may stand beside the first signal.
+/// The hits of a further signal of a rule.
 struct Part<'a> {
     hits: Vec<&'a [Hit]>,
     keys: FxHashSet<usize>,
 }
 
 impl Case<'_> {
-    /// The findings of a file, and how many more there are.
+    /// Returns the findings of a file, and the number of those left out.
     pub(crate) fn judge(&self) -> (Vec<Finding>, u32) {
         let mut by_signal: Vec<Vec<Hit>> = vec![Vec::new(); self.rules.signals.len()];
         for hit in self.hits {
@@ -81,7 +82,8 @@ impl Case<'_> {
                 };
                 // A file full of mild findings must not keep a grave one out of the list.
                 let is_full = same().count() >= MAX_IN_FILE;
-                // One that comes to no more than what is listed is not made.
+                // Making a finding costs a look at its context. One that cannot be worse than the
+                // listed ones is skipped.
                 if is_full && is_listed(raised(when.severity), when.confidence) {
                     left_out += 1;
                     continue;
@@ -120,14 +122,14 @@ impl Case<'_> {
 
     fn is_in(&self, hit: &Hit, when: &When) -> bool {
         self.line(hit)
-            .is_some_and(|line| when.places.has(line.place))
+            .is_some_and(|line| when.scopes.has(line.scope))
     }
 
     fn number(&self, hit: &Hit) -> u32 {
         self.line(hit).map_or(0, |line| line.number)
     }
 
-    /// What hits have in common that stand together, where it is not how near they are.
+    /// The key that hits of one block, section or file share; none where distance decides.
     fn key(&self, hit: &Hit, within: Within) -> Option<usize> {
         let line = self.line(hit)?;
         match within {
@@ -138,7 +140,7 @@ impl Case<'_> {
         }
     }
 
-    /// The first of the signals, wherever all stand together.
+    /// Returns the hits of the first signal that all others are near.
     fn found(&self, when: &When, by_signal: &[Vec<Hit>]) -> Vec<Hit> {
         let mut parts = when
             .all
@@ -161,7 +163,7 @@ impl Case<'_> {
             let all = others.iter().all(|part| self.has_near(hit, part, when));
             let is_except = || {
                 let in_line = |hits: &&[Hit]| {
-                    self.beside(hit, hits, 0)
+                    self.nearby(hit, hits, 0)
                         .any(|other| other.line == hit.line)
                 };
                 unless.iter().any(in_line)
@@ -170,13 +172,13 @@ impl Case<'_> {
         };
         let candidates = first.iter().flat_map(|hits| hits.iter());
         let candidates = candidates.filter(|hit| self.is_in(hit, when));
-        let mut looked_at = 0;
+        let mut candidates_tried = 0;
         candidates
             .take_while(|_| {
-                looked_at += 1;
+                candidates_tried += 1;
                 self.is_spent
-                    .set(self.is_spent.get() || looked_at > MAX_LOOKED_AT);
-                looked_at <= MAX_LOOKED_AT
+                    .set(self.is_spent.get() || candidates_tried > MAX_CANDIDATES);
+                candidates_tried <= MAX_CANDIDATES
             })
             .filter(is_together)
             .take(MAX_FOUND)
@@ -184,9 +186,11 @@ impl Case<'_> {
             .collect()
     }
 
-    /// The hits that stand at most so many lines away.
-    fn beside<'b>(&self, hit: &Hit, hits: &'b [Hit], lines: u32) -> impl Iterator<Item = &'b Hit> {
+    /// Returns the hits at most a number of lines away.
+    fn nearby<'b>(&self, hit: &Hit, hits: &'b [Hit], lines: u32) -> impl Iterator<Item = &'b Hit> {
         let number = self.number(hit);
+        // The hits are sorted by line, so a file full of one signal costs a search and not a pass
+        // for each hit of another.
         let from = hits.partition_point(|other| self.number(other) < number.saturating_sub(lines));
         let to = hits.partition_point(|other| self.number(other) <= number.saturating_add(lines));
         hits.get(from..to)
@@ -195,7 +199,7 @@ impl Case<'_> {
             .take(MAX_TRIED)
     }
 
-    /// One of the hits stands near enough.
+    /// Tells whether one of the hits is near enough.
     fn has_near(&self, hit: &Hit, part: &Part<'_>, when: &When) -> bool {
         if let Some(key) = self.key(hit, when.within) {
             return part.keys.contains(&key);
@@ -214,7 +218,7 @@ impl Case<'_> {
             is_near && self.is_in(other, when)
         };
         let mut hits = part.hits.iter();
-        hits.any(|hits| self.beside(hit, hits, lines).any(is_near))
+        hits.any(|hits| self.nearby(hit, hits, lines).any(is_near))
     }
 
     fn finding(&self, when: &When, hit: Hit) -> Finding {
@@ -235,27 +239,26 @@ impl Case<'_> {
         );
         found.severity = when.severity;
         found.confidence = when.confidence;
-        let place = line.map_or(LineScope::DATA, |line| line.place);
-        let is_meant_hidden = LineScope::HIDDEN.has(place);
-        if !is_meant_hidden && self.is_quoted(hit) {
+        let scope = line.map_or(LineScope::DATA, |line| line.scope);
+        let is_hidden = LineScope::HIDDEN.has(scope);
+        // Not for hidden text: an attacker could hide the words that warn of it as well.
+        if !is_hidden && self.is_quoted(hit) {
             found.severity = lowered(found.severity);
             found.confidence = Confidence::Low;
-        } else if (is_meant_hidden || LineScope::DECODED.has(place))
-            && found.severity >= Severity::Medium
+        } else if (is_hidden || LineScope::DECODED.has(scope)) && found.severity >= Severity::Medium
         {
             found.severity = raised(found.severity);
         }
-        let is_shown =
-            line.is_some_and(|line| !LineScope::SCRIPT.has(line.origin)) && !is_meant_hidden;
+        let is_shown = line.is_some_and(|line| !LineScope::SCRIPT.has(line.origin)) && !is_hidden;
         if self.is_about_attacks && is_shown && found.severity == Severity::Critical {
-            // Such a skill shows attacks; a person looks at it once.
+            // A skill about attacks shows them. It is held for a review, and not blocked.
             found.severity = Severity::High;
         }
         found
     }
 
-    /// The place is shown, and not meant: the words around it warn of it, or a scanner
-    /// looks for it.
+    /// Tells whether a hit is quoted and not meant: the words around it warn of it, or a scanner
+    /// searches for it.
     fn is_quoted(&self, hit: Hit) -> bool {
         let Some(line) = self.lines.lines.get(hit.line) else {
             return false;
@@ -263,7 +266,7 @@ impl Case<'_> {
         let signals = &self.rules.signals;
         let around = around(&line.text, hit);
         if LineScope::SCRIPT.has(line.origin) {
-            return LineScope::SCRIPT.has(line.place) && signals.says("detector", around);
+            return LineScope::SCRIPT.has(line.scope) && signals.says("detector", around);
         }
         if LineScope::DATA.has(line.origin) && !is_markdown(self.path) {
             let path = self.path.to_ascii_lowercase();
@@ -278,7 +281,7 @@ impl Case<'_> {
                 .entry(at)
                 .or_insert_with(|| signals.says("quoting", note(at)))
         };
-        let is_said = LineScope::SAID.has(line.place);
+        let is_said = LineScope::SAID.has(line.scope);
         let is_example = is_said && self.is_about_attacks && is_in_quotes(around, &line.text, hit);
         is_example
             || warns(line.lead)
@@ -293,7 +296,7 @@ fn is_markdown(path: &str) -> bool {
     ending.eq_ignore_ascii_case("md")
 }
 
-/// The words around a place.
+/// Returns the words around a hit.
 fn around(text: &str, hit: Hit) -> &str {
     const MAX_EXCERPT_CHARS: usize = 240;
     let from = hit.start.saturating_sub(MAX_EXCERPT_CHARS);
@@ -304,7 +307,7 @@ fn around(text: &str, hit: Hit) -> &str {
         .unwrap_or_default()
 }
 
-/// It stands between quotes, or in a row of a table or list.
+/// Tells whether a hit is between quotes, or in a row of a table or list.
 fn is_in_quotes(around: &str, text: &str, hit: Hit) -> bool {
     let before = text.get(..hit.start).unwrap_or_default();
     text.trim_start().starts_with(['|', '-', '*'])
@@ -312,19 +315,11 @@ fn is_in_quotes(around: &str, text: &str, hit: Hit) -> bool {
 }
 
 fn raised(severity: Severity) -> Severity {
-    match severity {
-        Severity::Info => Severity::Low,
-        Severity::Low => Severity::Medium,
-        Severity::Medium => Severity::High,
-        Severity::High | Severity::Critical => Severity::Critical,
-    }
+    let mut worse = Severity::ALL.iter().filter(|other| **other > severity);
+    worse.next().copied().unwrap_or(severity)
 }
 
 fn lowered(severity: Severity) -> Severity {
-    match severity {
-        Severity::Critical => Severity::High,
-        Severity::High => Severity::Medium,
-        Severity::Medium => Severity::Low,
-        Severity::Low | Severity::Info => Severity::Info,
-    }
+    let mut milder = Severity::ALL.iter().filter(|other| **other < severity);
+    milder.next_back().copied().unwrap_or(severity)
 }

@@ -1,14 +1,14 @@
-//! A text as lines, each with what it stands in.
+//! Splits a text into lines, each with its scope.
 //!
-//! What a line means depends on that: a command in a fence is to be run, the same in a
-//! table of attacks is not; a comment in HTML is for nobody who looks at the page.
+//! The meaning of a line depends on that: a command in a fence is to be run, the same in a
+//! table of attacks is not; a comment in HTML is invisible on the page.
 
 use std::borrow::Cow;
 
-/// Characters of a logical line: longer ones are not put together.
+/// The most characters of a logical line: longer ones are not joined.
 const MAX_JOINED_CHARS: usize = 2 * 1024;
 
-/// Where a line stands, or where a rule looks: a set.
+/// A set of scopes: of a line, or of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LineScope(u16);
 
@@ -25,17 +25,17 @@ impl LineScope {
     pub(crate) const COMMENT: Self = Self(16);
     /// A file of data, or such a fence.
     pub(crate) const DATA: Self = Self(32);
-    /// What nobody sees who looks at the page.
+    /// Text that is invisible on the page.
     pub(crate) const HIDDEN: Self = Self(64);
-    /// What was encoded.
+    /// Decoded text.
     pub(crate) const DECODED: Self = Self(128);
-    /// What an agent or a program acts on.
+    /// Text that an agent or a program acts on.
     pub(crate) const CODE: Self = Self(4 | 8 | 32 | 64 | 128);
-    /// What is said, and not run.
+    /// Text that is read, and not run.
     pub(crate) const SAID: Self = Self(1 | 2 | 16);
     pub(crate) const ANY: Self = Self(255);
 
-    /// A set of names between blanks; none where one of them is unknown.
+    /// Reads a set of names between blanks; none where one of them is unknown.
     pub(crate) fn read(names: &str) -> Option<Self> {
         let mut set = 0;
         for name in names.split_whitespace() {
@@ -57,12 +57,12 @@ impl LineScope {
         Some(if set == 0 { Self::ANY } else { Self(set) })
     }
 
-    pub(crate) fn has(self, place: Self) -> bool {
-        self.0 & place.0 != 0
+    pub(crate) fn has(self, scope: Self) -> bool {
+        self.0 & scope.0 != 0
     }
 }
 
-/// What kind of text a file is.
+/// The kind of text in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Markdown,
@@ -78,18 +78,18 @@ pub(crate) struct Line<'a> {
     pub(crate) number: u32,
     /// Numbers of further lines, each with the byte that it begins at.
     pub(crate) more: Vec<(usize, u32)>,
-    pub(crate) place: LineScope,
-    /// Where what is decoded was encoded; else the same.
+    pub(crate) scope: LineScope,
+    /// The scope in which a decoded text was encoded; else the same as `scope`.
     pub(crate) origin: LineScope,
     /// The block it is in.
     pub(crate) block: u32,
-    /// The heading it stands below, as a number of `notes`; 0: none.
+    /// The heading above it, as an index of `notes`; 0: none.
     pub(crate) heading: usize,
-    /// What introduces it: prose above a fence, the line above a list.
+    /// The note that introduces it: prose above a fence, the line above a list.
     pub(crate) lead: usize,
 }
 
-/// The lines of a text, and what is said about them.
+/// The lines of a text, and the notes above them.
 #[derive(Debug, Default)]
 pub(crate) struct Lines<'a> {
     pub(crate) lines: Vec<Line<'a>>,
@@ -98,7 +98,7 @@ pub(crate) struct Lines<'a> {
 }
 
 impl Line<'_> {
-    /// Number of the line of the file that a byte stands in.
+    /// The number of the line of the file that a byte is in.
     pub(crate) fn number_at(&self, at: usize) -> u32 {
         let behind = self.more.iter().rev().find(|(start, _)| *start <= at);
         behind.map_or(self.number, |(_, number)| *number)
@@ -136,7 +136,7 @@ struct Reader<'a> {
     lead: usize,
 }
 
-/// What a fence is of.
+/// The scope of a fence, by its language.
 fn fence_place(info: &str) -> LineScope {
     let language = info
         .trim_start_matches(['`', '~'])
@@ -145,6 +145,7 @@ fn fence_place(info: &str) -> LineScope {
         .unwrap_or_default()
         .to_ascii_lowercase();
     match language.as_str() {
+        // Texts to read. A fence without a language counts as code: that is the safe side.
         "md" | "markdown" | "mdx" | "diff" | "patch" | "log" | "mermaid" | "prompt" => {
             LineScope::PROSE
         }
@@ -154,7 +155,7 @@ fn fence_place(info: &str) -> LineScope {
     }
 }
 
-/// A line that begins something of its own: no paragraph goes on over it.
+/// Tells whether a line begins a block of its own, which no paragraph continues into.
 fn begins(line: &str) -> bool {
     let start = line.trim_start();
     let digits = start.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -174,13 +175,13 @@ fn is_item(line: &str) -> bool {
 }
 
 impl<'a> Reader<'a> {
-    fn push(&mut self, text: &'a str, number: u32, place: LineScope) {
+    fn push(&mut self, text: &'a str, number: u32, scope: LineScope) {
         self.out.lines.push(Line {
             text: Cow::Borrowed(text),
             number,
             more: Vec::new(),
-            place,
-            origin: place,
+            scope,
+            origin: scope,
             block: self.block,
             heading: self.heading,
             lead: self.lead,
@@ -192,7 +193,7 @@ impl<'a> Reader<'a> {
         self.out.notes.len() - 1
     }
 
-    /// Puts a line to the one before, where that goes on in it.
+    /// Appends a line to the one before, which continues in it.
     fn join(&mut self, text: &str, number: u32, separator: &str) -> bool {
         let Some(last) = self.out.lines.last_mut() else {
             return false;
@@ -207,14 +208,16 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Commands go on over lines that end in `\` or an operator, or begin with a pipe.
-    fn command(&mut self, line: &'a str, number: u32, place: LineScope) {
+    /// Adds a line of a command. Commands continue over lines that end in `\` or an operator, or
+    /// begin with a pipe.
+    fn command(&mut self, line: &'a str, number: u32, scope: LineScope) {
         let last = self.out.lines.last();
+        // A rule for one line must see `curl … \` and `| sh` together.
         let goes_on = last.is_some_and(|last| {
             let end = last.text.trim_end();
             let begins = line.trim_start();
             last.block == self.block
-                && last.place == place
+                && last.scope == scope
                 && (end.ends_with(['\\', '|', '`'])
                     || end.ends_with("&&")
                     || begins.starts_with("| ")
@@ -232,7 +235,7 @@ impl<'a> Reader<'a> {
                 return;
             }
         }
-        self.push(line, number, place);
+        self.push(line, number, scope);
     }
 
     fn code(&mut self, lines: impl Iterator<Item = (&'a str, u32)>) {
@@ -269,15 +272,15 @@ impl<'a> Reader<'a> {
         let mut has_begun = false;
         for (line, number) in lines {
             let start = line.trim();
-            if let Some((mark, place)) = fence {
+            if let Some((mark, scope)) = fence {
                 if start.starts_with(mark) && start.trim_start_matches(['`', '~']).is_empty() {
                     fence = None;
                     self.block += 1;
                     self.lead = 0;
                 } else if !start.is_empty() {
-                    let is_note = start.starts_with(['#', '/', '<']) && place == LineScope::FENCE;
+                    let is_note = start.starts_with(['#', '/', '<']) && scope == LineScope::FENCE;
                     if is_note && !start.starts_with("#!") {
-                        // A comment says what the lines below it are.
+                        // A comment introduces the lines below it.
                         let above = self.out.notes.get(self.lead).cloned().unwrap_or_default();
                         self.lead = if above.len() < 300 {
                             self.note(format!("{above} {start}"))
@@ -286,11 +289,12 @@ impl<'a> Reader<'a> {
                         };
                         self.push(line, number, LineScope::COMMENT);
                     } else {
-                        self.command(line, number, place);
+                        self.command(line, number, scope);
                     }
                 }
                 continue;
             }
+            // Only at the top: further down `---` is a rule.
             if is_front || (!has_begun && start == "---") {
                 let is_fence = start == "---";
                 if is_front && is_fence {
@@ -310,6 +314,7 @@ impl<'a> Reader<'a> {
             }
             has_begun = true;
             if is_comment {
+                // Comments in HTML: the rendered page hides them, an agent reads them.
                 self.push(line, number, LineScope::HIDDEN);
                 is_comment = !line.contains("-->");
                 continue;
@@ -328,8 +333,8 @@ impl<'a> Reader<'a> {
                 if let Some(slot) = parents.get_mut(level) {
                     *slot = title;
                 }
-                // The title of the document says what all of it is about, so it tells
-                // nothing of a part.
+                // The title of the document is about all of it, so it says nothing about
+                // a part.
                 let above = parents.get(2..level).unwrap_or_default().join(" / ");
                 let title = if level == 1 { "" } else { title };
                 self.heading = self.note(format!("{above} / {title}"));
@@ -351,7 +356,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if is_item(line) {
-                // A list is what the line above it says.
+                // The line above a list introduces all of its items.
                 if !is_item(last_prose) {
                     self.lead = self.note(last_prose);
                 }
@@ -368,7 +373,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The mark that opens a fence, and what stands behind it.
+/// Returns the mark that opens a fence, and the text behind it.
 fn opening(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start_matches(['-', '>', ' ']);
     ["`", "~"].iter().find_map(|mark| {

@@ -1,8 +1,10 @@
-//! What packages run when they are installed, and what a skill installs.
+//! Scripts that packages run when they are installed, and packages that a skill installs.
 
 use serde_json::Value;
 
-/// Scripts of `package.json` that run unasked.
+use super::files::file_name;
+
+/// Scripts of `package.json` that `npm install` runs.
 const UNASKED: &[&str] = &[
     "preinstall",
     "install",
@@ -11,9 +13,9 @@ const UNASKED: &[&str] = &[
     "prepublish",
 ];
 
-/// Commands of a `package.json` that run unasked, each with its line.
+/// Returns the commands of a `package.json` that an installation runs, each with its line.
 pub(crate) fn install_scripts(path: &str, text: &str) -> Vec<(u32, String)> {
-    if path.rsplit('/').next() != Some("package.json") {
+    if file_name(path) != "package.json" {
         return Vec::new();
     }
     let Ok(Value::Object(manifest)) = serde_json::from_str(text) else {
@@ -23,15 +25,17 @@ pub(crate) fn install_scripts(path: &str, text: &str) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for (name, command) in scripts.into_iter().flatten() {
         if let (true, Some(command)) = (UNASKED.contains(&name.as_str()), command.as_str()) {
-            let key = format!("\"{name}\"");
-            let line = text
-                .lines()
-                .position(|line| line.contains(&key))
-                .unwrap_or(0);
-            found.push((u32::try_from(line + 1).unwrap_or(0), command.to_owned()));
+            found.push((line_of(text, name), command.to_owned()));
         }
     }
     found
+}
+
+/// The first line with a name in quotes, from 1: the reader of JSON keeps no lines.
+fn line_of(text: &str, name: &str) -> u32 {
+    let quoted = format!("\"{name}\"");
+    let line = text.lines().position(|line| line.contains(&quoted));
+    u32::try_from(line.unwrap_or(0) + 1).unwrap_or(0)
 }
 
 /// A registry of packages.
@@ -41,9 +45,9 @@ pub(crate) enum Registry {
     Node,
 }
 
-/// Dependencies of manifests, by their names.
+/// Returns the dependencies of manifests.
 pub(crate) fn dependencies(path: &str, text: &str) -> Vec<(Registry, u32, String)> {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = file_name(path);
     let numbered = text.lines().zip(1_u32..);
     if name
         .strip_prefix("requirements")
@@ -61,23 +65,11 @@ pub(crate) fn dependencies(path: &str, text: &str) -> Vec<(Registry, u32, String
     };
     let mut found = Vec::new();
     for key in ["dependencies", "devDependencies", "optionalDependencies"] {
-        for name in manifest
-            .get(key)
-            .and_then(Value::as_object)
-            .into_iter()
-            .flat_map(|map| map.keys())
-        {
-            let quoted = format!("\"{name}\"");
-            let line = text
-                .lines()
-                .position(|line| line.contains(&quoted))
-                .unwrap_or(0);
-            found.push((
-                Registry::Node,
-                u32::try_from(line + 1).unwrap_or(0),
-                name.clone(),
-            ));
+        let listed = manifest.get(key).and_then(Value::as_object);
+        for name in listed.into_iter().flat_map(|map| map.keys()) {
+            found.push((Registry::Node, line_of(text, name), name.clone()));
         }
+        // A few hundred names are compared at most. A manifest with more is no reason to read all.
         if found.len() > 500 {
             break;
         }
@@ -85,7 +77,7 @@ pub(crate) fn dependencies(path: &str, text: &str) -> Vec<(Registry, u32, String
     found
 }
 
-/// Packages that a line installs.
+/// Returns the packages that a line installs.
 pub(crate) fn installed(line: &str) -> Vec<(Registry, String)> {
     const COMMANDS: &[(&str, Registry)] = &[
         ("pip install ", Registry::Python),
@@ -125,6 +117,7 @@ pub(crate) fn installed(line: &str) -> Vec<(Registry, String)> {
             .filter(|word| !word.starts_with('-'))
             .filter_map(package)
             .collect();
+        // Behind the package come arguments for it.
         let is_one = command.starts_with("npx") || command.starts_with("uvx");
         let take = if is_one { 1 } else { named.len() };
         found.extend(named.into_iter().take(take).map(|name| (*registry, name)));
@@ -132,21 +125,17 @@ pub(crate) fn installed(line: &str) -> Vec<(Registry, String)> {
     found
 }
 
-/// The name of a requirement, without its version.
+/// Returns the name of a requirement, without its version. None for scoped packages: only the owner
+/// of a scope can publish in it.
 fn package(word: &str) -> Option<String> {
-    let (scope, rest) = match word.strip_prefix('@') {
-        Some(_) => return None,
-        None => ("", word),
-    };
-    let end = rest
+    let end = word
         .find(['=', '<', '>', '~', '!', '@', '[', ' ', ';', '^'])
-        .unwrap_or(rest.len());
-    let name = rest.get(..end)?.to_ascii_lowercase();
-    let is_name = !name.is_empty()
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        .unwrap_or(word.len());
+    let name = word.get(..end)?.to_ascii_lowercase();
+    let is_name = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
         && !name.contains("..");
-    is_name.then(|| format!("{scope}{name}"))
+    is_name.then_some(name)
 }

@@ -1,17 +1,17 @@
-//! Names that pretend to be others: of skills, and of the packages that a skill installs.
+//! Finds names that imitate others: of skills, and of the packages that a skill installs.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::hash::BuildHasher;
 use std::sync::LazyLock;
 
 use typomania::checks::{Check, Omitted, Repeated, Squat, SwappedCharacters, SwappedWords, Typos};
 use typomania::{AuthorSet, Corpus, Package};
 
-use super::text::look_alike;
+use super::text::{look_alike, section};
 
-/// Names of others, that somebody might imitate. Leave out those of the same author.
+/// Names that somebody might imitate. Leave out those of the same author.
 pub trait KnownNames: Sync {
-    /// It is one of them.
+    /// Tells whether a name is one of them.
     fn is_known(&self, name: &str) -> bool;
 }
 
@@ -21,23 +21,11 @@ impl KnownNames for &[&str] {
     }
 }
 
-impl KnownNames for BTreeSet<String> {
-    fn is_known(&self, name: &str) -> bool {
-        self.contains(name)
-    }
-}
-
-impl<S: BuildHasher + Sync> KnownNames for HashSet<String, S> {
-    fn is_known(&self, name: &str) -> bool {
-        self.contains(name)
-    }
-}
-
-/// Names that are shorter have too many neighbours.
+/// Shorter names have too many neighbors.
 const MIN_NAME_CHARS: usize = 5;
-/// Names that are longer are no names.
+/// Longer names are not compared.
 const MAX_NAME_CHARS: usize = 64;
-/// Words of a name whose orders are tried.
+/// The most words of a name whose orders are tried.
 const MAX_REORDERED_WORDS: usize = 4;
 const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -47,26 +35,26 @@ pub(crate) struct Names {
     lists: [HashSet<&'static str>; 4],
 }
 
-/// A list of it.
+/// A list of `packages.txt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum List {
     Python,
     Node,
     /// Products that skills are named after.
     Product,
-    /// Names near those, that are honest.
+    /// Names near those that are known to be honest.
     Neighbour,
 }
 
-/// A name, and the one that it is taken for.
+/// A name that is imitated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Imitation {
     pub(crate) imitated: String,
-    /// How: `swaps characters in lodash`.
+    /// How, such as `swaps characters in lodash`.
     pub(crate) how: String,
 }
 
-/// Knows no authors: whoever calls leaves out names of the same one.
+/// Knows no authors: the caller leaves out names of the same one.
 struct Nobody;
 
 impl AuthorSet for Nobody {
@@ -89,7 +77,7 @@ impl Package for Nobody {
     }
 }
 
-/// Names as typomania asks for them.
+/// Adapts names for `typomania`.
 struct NameCorpus<'a>(&'a dyn KnownNames);
 
 impl Corpus for NameCorpus<'_> {
@@ -139,10 +127,7 @@ impl Names {
         let mut lists: [HashSet<&'static str>; 4] = Default::default();
         let mut list = None;
         for word in model::listed(text) {
-            if let Some(name) = word
-                .strip_prefix('[')
-                .and_then(|word| word.strip_suffix(']'))
-            {
+            if let Some(name) = section(word) {
                 list = ["python", "node", "product", "neighbour"]
                     .iter()
                     .position(|known| *known == name);
@@ -166,7 +151,7 @@ impl Names {
         }
     }
 
-    /// The name of a list that a name imitates.
+    /// Returns the name of a list that a name imitates.
     pub(crate) fn imitated(&self, name: &str, list: List) -> Option<Imitation> {
         if self.list(List::Neighbour).contains(name) {
             return None;
@@ -175,7 +160,7 @@ impl Names {
     }
 }
 
-/// The known name that a name imitates.
+/// Returns the known name that a name imitates.
 pub(crate) fn imitated(name: &str, known: &dyn KnownNames) -> Option<Imitation> {
     let name = name.to_lowercase();
     let length = name.chars().count();
@@ -183,7 +168,7 @@ pub(crate) fn imitated(name: &str, known: &dyn KnownNames) -> Option<Imitation> 
         return None;
     }
     if !name.is_ascii() {
-        // What looks the same is the same to whoever installs it.
+        // Only letters that look alike: the checks below change letters of the Latin alphabet.
         let latin: String = name.chars().map(look_alike).collect();
         return known.is_known(&latin).then(|| Imitation {
             how: format!("is written with letters that look like those of {latin}"),
@@ -193,11 +178,12 @@ pub(crate) fn imitated(name: &str, known: &dyn KnownNames) -> Option<Imitation> 
     let corpus = NameCorpus(known);
     let words = name.split(['-', '_']).count();
     let letters = CHECKS.of_letters.iter().map(|check| &**check);
-    // Orders of many words are too many.
+    // The number of orders grows with the factorial of the words.
     let order = (words <= MAX_REORDERED_WORDS).then_some(&CHECKS.of_words as &dyn Check);
     let mut squats = letters
         .chain(order)
         .flat_map(|check| check.check(&corpus, &name, &Nobody).unwrap_or_default());
+    // The imitated name, too: a letter left out of a long enough name may give a short one.
     let near = |squat: &Squat| squat.package().len() >= MIN_NAME_CHARS;
     squats.find(near).map(|squat| Imitation {
         how: squat.to_string(),

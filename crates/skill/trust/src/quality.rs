@@ -1,18 +1,18 @@
-//! How good a skill is, in parts that each say why.
+//! Scores the quality of a skill, in parts that each have a reason.
 //!
-//! A function of facts: the same facts come to the same score. Nobody's name adds to it;
-//! the tier, which is the operator's word, does.
+//! A function of facts: the same facts give the same score. No author's name adds to it;
+//! the tier, which the operator decides, does.
 
 use model::{Skill, TrustTier};
 use serde::{Deserialize, Serialize};
 
 use super::{Report, Severity, Verdict};
 
-/// Weights of what a skill is beside its files.
+/// The weights of facts besides a skill's files.
 const FRESHNESS_WEIGHT: f64 = 0.10;
 const PROVENANCE_WEIGHT: f64 = 0.10;
 
-/// What the parts are made of that a version has by itself.
+/// The facts of a version by itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// The skill as it was read.
@@ -21,11 +21,11 @@ pub struct Facts<'a> {
     pub body: &'a str,
     /// Paths of its files.
     pub files: &'a [&'a str],
-    /// What the scan came to; none while it is pending.
+    /// The report of the scan; none while it is pending.
     pub report: Option<&'a Report>,
 }
 
-/// What a skill is beside its files, which changes without a new version.
+/// Facts besides a skill's files, which change without a new version.
 #[derive(Debug, Clone, Copy)]
 pub struct QualityFactors {
     /// Days since it last changed, where that is known.
@@ -57,7 +57,7 @@ pub struct Quality {
     pub parts: Vec<Part>,
 }
 
-/// The parts that a version has by itself.
+/// Returns the parts of a version by itself.
 #[must_use]
 pub fn parts(facts: &Facts<'_>) -> Vec<Part> {
     vec![
@@ -69,7 +69,7 @@ pub fn parts(facts: &Facts<'_>) -> Vec<Part> {
     ]
 }
 
-/// What those parts add to a score.
+/// Returns the share of the score of those parts.
 #[must_use]
 pub fn base(parts: &[Part]) -> f64 {
     parts.iter().map(|part| part.score * part.weight).sum()
@@ -77,21 +77,21 @@ pub fn base(parts: &[Part]) -> f64 {
 
 /// The score of a skill, from what its version adds to it.
 #[must_use]
-pub fn score(base: f64, standing: QualityFactors) -> f64 {
-    let freshness = freshness(standing.age_days) * FRESHNESS_WEIGHT;
-    rounded(base + freshness + provenance(standing.tier).0 * PROVENANCE_WEIGHT)
+pub fn score(base: f64, factors: QualityFactors) -> f64 {
+    let freshness = freshness(factors.age_days) * FRESHNESS_WEIGHT;
+    rounded(base + freshness + provenance(factors.tier).0 * PROVENANCE_WEIGHT)
 }
 
 /// The score of a skill with all its parts.
 #[must_use]
-pub fn quality(parts: Vec<Part>, standing: QualityFactors) -> Quality {
-    let score = score(base(&parts), standing);
-    let parts = parts.into_iter().chain(beside(standing)).collect();
+pub fn quality(parts: Vec<Part>, factors: QualityFactors) -> Quality {
+    let score = score(base(&parts), factors);
+    let parts = parts.into_iter().chain(factor_parts(factors)).collect();
     Quality { score, parts }
 }
 
-fn beside(standing: QualityFactors) -> [Part; 2] {
-    let QualityFactors { age_days, tier } = standing;
+fn factor_parts(factors: QualityFactors) -> [Part; 2] {
+    let QualityFactors { age_days, tier } = factors;
     let age = age_days.map_or_else(
         || "it is not known when it last changed".to_owned(),
         |days| format!("changed {days} days ago"),
@@ -104,7 +104,7 @@ fn beside(standing: QualityFactors) -> [Part; 2] {
     ]
 }
 
-/// Three digits are more than the facts know.
+/// Rounds to three digits: more would claim what the facts do not know.
 fn rounded(score: f64) -> f64 {
     (score * 1000.0).round().clamp(0.0, 1000.0) / 1000.0
 }
@@ -230,7 +230,7 @@ fn freshness(age_days: Option<u32>) -> f64 {
     match age_days {
         Some(0..=90) => 1.0,
         Some(91..=365) => 0.8,
-        // Nor where nobody knows.
+        // An unknown age neither helps nor harms.
         None | Some(366..=730) => 0.5,
         Some(_) => 0.2,
     }
@@ -266,6 +266,6 @@ fn security(report: Option<&Report>) -> (f64, String) {
 }
 
 fn has_file(facts: &Facts<'_>, start: &str) -> bool {
-    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let name = |path: &str| super::files::file_name(path).to_lowercase();
     facts.files.iter().any(|path| name(path).starts_with(start))
 }

@@ -1,23 +1,23 @@
-//! What a scan found, as it is stored and shown.
+//! The report of a scan, as it is stored and shown.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// What to do with a version.
+/// The verdict on a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Nothing speaks against it.
+    /// Nothing argues against it.
     Passed,
-    /// A person should look at it before anybody gets it.
+    /// A person should review it before anybody gets it.
     Warning,
     /// Nobody should get it.
     Failed,
 }
 
-/// How much harm it does, if it is what it looks like.
+/// The harm that it does, if it is what it looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -33,7 +33,7 @@ pub enum Severity {
     Critical,
 }
 
-/// How certain it is that it is what it looks like.
+/// The certainty that it is what it looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
@@ -45,25 +45,25 @@ pub enum Confidence {
     High,
 }
 
-/// What kind of thing a rule looks for.
+/// The kind of thing that a rule searches for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// What comes from, or leads to, another host.
+    /// Contents of, or links to, another host.
     ExternalUrl,
-    /// What is run.
+    /// Commands that are run.
     ShellCommand,
-    /// What is read or written.
+    /// Files that are read or written.
     FileAccess,
-    /// What is hidden from a reader.
+    /// Text that is hidden from a reader.
     Obfuscation,
-    /// What pretends to be something else by its name.
+    /// Names that imitate others.
     Typosquatting,
     /// Words that turn an agent against its user.
     PromptInjection,
-    /// What leaves the machine.
+    /// Data that leaves the machine.
     Exfiltration,
-    /// What stays on the machine, or in the agent's memory.
+    /// Changes that stay on the machine, or in the agent's memory.
     Persistence,
     /// Credentials in files.
     Secret,
@@ -71,7 +71,7 @@ pub enum Category {
     Opaque,
 }
 
-/// A power that a skill has. None of them is a reproach.
+/// Something that a skill is able to do. No capability is bad in itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Capability {
@@ -87,9 +87,9 @@ pub enum Capability {
     WritesFiles,
     /// It reads what is private: credentials, mail, messages, history, databases.
     ReadsPrivateData,
-    /// It takes in what strangers wrote: pages, mail, issues, search results.
+    /// It reads what strangers wrote: pages, mail, issues, search results.
     TakesUntrustedContent,
-    /// It hands something to another host.
+    /// It sends data to another host.
     SendsOut,
     /// It leaves something behind that starts again.
     Persists,
@@ -103,17 +103,17 @@ pub enum Capability {
     OpaqueFiles,
 }
 
-/// The powers of a skill.
+/// The capabilities of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Capabilities(pub BTreeSet<Capability>);
 
-/// One thing that a rule found.
+/// A finding of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Id of the rule, such as `remote-code-execution`.
     pub rule: Cow<'static, str>,
-    /// What kind of thing it is.
+    /// Its category.
     pub category: Category,
     /// How much harm it does.
     pub severity: Severity,
@@ -129,7 +129,7 @@ pub struct Finding {
     pub title: Cow<'static, str>,
     /// Why it matters.
     pub description: Cow<'static, str>,
-    /// The place, on one line, without hidden characters and secrets.
+    /// The text that was found, on one line, without hidden characters and secrets.
     #[serde(default)]
     pub evidence: String,
     /// What its author can do.
@@ -140,12 +140,12 @@ pub struct Finding {
     pub owasp: Cow<'static, str>,
 }
 
-/// What a scan came to.
+/// The report of a scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The rules it was made by: see [`crate::RULES_VERSION`].
     pub rules: u32,
-    /// What to do with the version.
+    /// The verdict on the version.
     pub verdict: Verdict,
     /// The worst first.
     #[serde(default)]
@@ -153,7 +153,7 @@ pub struct Report {
     /// Findings that are not listed: milder ones, and repetitions.
     #[serde(default)]
     pub left_out: u32,
-    /// The powers of the skill.
+    /// The capabilities of the skill.
     #[serde(default)]
     pub capabilities: Capabilities,
     /// Hosts that it names. At most [`crate::MAX_HOSTS`].
@@ -162,44 +162,23 @@ pub struct Report {
 }
 
 impl Report {
-    /// It was made by the rules that hold now.
+    /// Tells whether it was made by the current rules.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.rules == crate::RULES_VERSION
     }
-
-    /// A critical finding stands, and nobody may wave it through.
-    #[must_use]
-    pub fn is_critical(&self) -> bool {
-        self.findings
-            .iter()
-            .any(|found| found.verdict() == Verdict::Failed)
-    }
 }
 
 impl Finding {
-    /// What this finding alone asks for.
+    /// The verdict on this finding alone.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         match (self.severity, self.confidence) {
+            // A critical finding that may be a quote is held and not blocked: a person can tell.
             (Severity::Critical, Confidence::Medium | Confidence::High) => Verdict::Failed,
             (Severity::Critical, Confidence::Low)
             | (Severity::High, Confidence::Medium | Confidence::High) => Verdict::Warning,
             _ => Verdict::Passed,
-        }
-    }
-}
-
-impl Category {
-    /// The nearest of the five types that `SecurityWarning` of the wire knows.
-    #[must_use]
-    pub fn wire(self) -> &'static str {
-        match self {
-            Self::ExternalUrl | Self::Exfiltration => "external_url",
-            Self::ShellCommand => "shell_command",
-            Self::FileAccess | Self::Persistence | Self::Secret => "file_access",
-            Self::Obfuscation | Self::PromptInjection | Self::Opaque => "obfuscation",
-            Self::Typosquatting => "typosquatting",
         }
     }
 }
@@ -241,18 +220,18 @@ names! {
 }
 
 impl Capabilities {
-    /// The skill has this power.
+    /// Tells whether the skill has this capability.
     #[must_use]
     pub fn has(&self, capability: Capability) -> bool {
         self.0.contains(&capability)
     }
 
-    /// The powers, in their order.
+    /// The capabilities, in their order.
     pub fn iter(&self) -> impl Iterator<Item = Capability> {
         self.0.iter().copied()
     }
 
-    /// Takes one in; says whether it is new.
+    /// Adds a capability; returns whether it is new.
     pub(crate) fn add(&mut self, capability: Capability) -> bool {
         self.0.insert(capability)
     }

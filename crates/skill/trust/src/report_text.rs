@@ -1,16 +1,16 @@
-//! A report in words: for whoever was refused a skill.
+//! A report in words, for callers that were refused a skill.
 
 use model::{Problem, shown};
 
 use super::{Finding, Report, Severity, Verdict};
 
-/// Findings that a sentence names.
+/// The most findings that a sentence names.
 const MAX_NAMED_FINDINGS: usize = 3;
-/// Findings that are told as problems.
+/// The most findings that are reported as problems.
 const MAX_REPORTED_FINDINGS: usize = 16;
 
 impl Report {
-    /// What speaks against a skill, in a sentence that begins with what it is called.
+    /// Sums up the findings against a skill in a sentence that begins with its name.
     #[must_use]
     pub fn describe(&self, skill: &str) -> String {
         let verdict = match self.verdict {
@@ -22,7 +22,7 @@ impl Report {
             .findings
             .iter()
             .filter(|found| found.verdict() != Verdict::Passed);
-        let against: Vec<String> = against.map(place).collect();
+        let against: Vec<String> = against.map(location).collect();
         let (named, more) = against.split_at(against.len().min(MAX_NAMED_FINDINGS));
         let more = match more.len() {
             0 => String::new(),
@@ -31,7 +31,7 @@ impl Report {
         format!("{skill} {verdict}: {}{more}", named.join(", "))
     }
 
-    /// The worst findings as problems of files.
+    /// Returns the worst findings as problems of files.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let problems = self
@@ -53,7 +53,7 @@ impl Report {
     }
 }
 
-fn place(found: &Finding) -> String {
+fn location(found: &Finding) -> String {
     match (found.path.as_str(), found.line) {
         ("", _) => found.title.to_string(),
         (path, 0) => format!("{} ({})", found.title, shown(path, 80)),

@@ -1,4 +1,4 @@
-//! The rules, read: what is reported, and which signals it takes.
+//! Reads the rules: what is reported, and for which signals.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use super::names::Names;
 use super::signals::{SignalId, Signals};
 use super::{Category, Confidence, Severity};
 
-/// One thing that is reported.
+/// A rule: something that is reported.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -18,7 +18,7 @@ pub struct Rule {
     pub id: String,
     /// What it is, in a few words.
     pub title: String,
-    /// What kind of thing it is.
+    /// Its category.
     pub category: Category,
     /// How much harm it does, where nothing says otherwise.
     pub severity: Severity,
@@ -32,26 +32,26 @@ pub struct Rule {
     pub description: String,
     /// What its author can do.
     pub fix: String,
-    /// What it takes; a rule without is found by code.
+    /// Its conditions; a rule without any is applied by code.
     #[serde(default, rename = "when")]
     pub(crate) whens: Vec<RawWhen>,
 }
 
-/// Signals that come to a finding where they stand together.
+/// Signals that make a finding where they occur together.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawWhen {
     /// All of these; `a|b` is one of two.
     all: Vec<String>,
-    /// How near to the first of them the others stand.
+    /// How near to the first of them the others have to be.
     #[serde(default)]
     within: Within,
     /// Lines, for `near`.
     #[serde(default = "near")]
     lines: u32,
-    /// Where: places between blanks. Empty: anywhere.
+    /// The scopes, between blanks. Empty: anywhere.
     #[serde(default, rename = "in")]
-    places: String,
+    scopes: String,
     /// None of these in the line of the first.
     #[serde(default)]
     unless: Vec<String>,
@@ -67,7 +67,7 @@ fn near() -> u32 {
     6
 }
 
-/// How near signals stand.
+/// How near signals have to be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Within {
@@ -92,19 +92,19 @@ pub(crate) struct When {
     pub(crate) unless: Vec<SignalId>,
     pub(crate) within: Within,
     pub(crate) lines: u32,
-    pub(crate) places: LineScope,
+    pub(crate) scopes: LineScope,
     pub(crate) severity: Severity,
     pub(crate) confidence: Confidence,
 }
 
-/// All that the scan goes by.
+/// All data of the scan.
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) signals: Signals,
     pub(crate) hosts: Hosts,
     pub(crate) names: Names,
     pub(crate) whens: Vec<When>,
-    /// What of the data could not be used; a test says that it is nothing.
+    /// Parts of the data that could not be used; a test checks that there are none.
     #[cfg_attr(not(test), expect(dead_code, reason = "read by a test"))]
     pub(crate) unread: Vec<String>,
 }
@@ -128,7 +128,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     DATA.0.iter()
 }
 
-/// The rule of an id.
+/// Returns the rule of an id.
 pub(crate) fn rule(id: &str) -> Option<&'static Rule> {
     rules().find(|rule| rule.id == id)
 }
@@ -152,8 +152,8 @@ impl Rules {
                 };
                 let all = raw.all.iter().map(|names| ids(names)).collect();
                 let unless = raw.unless.iter().flat_map(|names| ids(names)).collect();
-                let places = LineScope::read(&raw.places).unwrap_or_else(|| {
-                    unread.push(format!("{}: places {}", rule.id, raw.places));
+                let scopes = LineScope::read(&raw.scopes).unwrap_or_else(|| {
+                    unread.push(format!("{}: scopes {}", rule.id, raw.scopes));
                     LineScope::ANY
                 });
                 whens.push(When {
@@ -162,7 +162,7 @@ impl Rules {
                     unless,
                     within: raw.within,
                     lines: raw.lines,
-                    places,
+                    scopes,
                     severity: raw.severity.unwrap_or(rule.severity),
                     confidence: raw.confidence.unwrap_or(rule.confidence),
                 });

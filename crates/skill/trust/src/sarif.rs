@@ -1,10 +1,10 @@
-//! Reports as SARIF 2.1.0, which code hosts and editors read.
+//! Writes reports as SARIF 2.1.0, which code hosts and editors read.
 
 use serde_json::{Value, json};
 
 use super::{Finding, Report, Severity, rules};
 
-/// A report as a SARIF log. `name` and `version` are those of the program that asks.
+/// Writes a report as a SARIF log. `name` and `version` are those of the calling program.
 #[must_use]
 pub fn sarif(report: &Report, name: &str, version: &str) -> Value {
     let descriptors: Vec<Value> = rules()
@@ -64,20 +64,20 @@ fn result(found: &Finding) -> Value {
             "confidence": found.confidence.name(),
         },
     });
-    let mut place = json!({ "artifactLocation": { "uri": uri(&found.path) } });
-    if let (Some(place), true) = (place.as_object_mut(), found.line > 0) {
-        place.insert("region".to_owned(), json!({ "startLine": found.line }));
+    let mut location = json!({ "artifactLocation": { "uri": uri(&found.path) } });
+    if let (Some(location), true) = (location.as_object_mut(), found.line > 0) {
+        location.insert("region".to_owned(), json!({ "startLine": found.line }));
     }
     if let (Some(result), false) = (result.as_object_mut(), found.path.is_empty()) {
         result.insert(
             "locations".to_owned(),
-            json!([{ "physicalLocation": place }]),
+            json!([{ "physicalLocation": location }]),
         );
     }
     result
 }
 
-/// A path as a relative URI reference.
+/// Writes a path as a relative URI reference.
 fn uri(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in path.bytes() {

@@ -17,17 +17,17 @@ use super::signals::{Budget, Hit};
 use super::text::{self, plain};
 use super::{Capability, Finding, Input, MAX_FINDINGS, MAX_HOSTS, RULES_VERSION, Report, Verdict};
 
-/// How often what was decoded is decoded again.
+/// How often decoded text is decoded again.
 const DEPTH: usize = 3;
-/// Work for each byte of a skill, and for any skill. Public ones take 3 for each byte.
+/// Work per byte of a skill, and for any skill. Public skills take 3 per byte.
 const WORK_PER_BYTE: usize = 12;
 const MIN_WORK: usize = 8 * 1024 * 1024;
-/// Texts of one file that are decoded.
+/// The most texts of one file that are decoded.
 const MAX_DECODED: usize = 2_000;
-/// Names of packages that are compared with known ones.
+/// The most names of packages that are compared with known ones.
 const MAX_PACKAGES: usize = 200;
 
-/// What is found, file after file.
+/// A scan in progress.
 struct Scan<'a> {
     rules: &'static Rules,
     input: &'a Input<'a>,
@@ -37,7 +37,7 @@ struct Scan<'a> {
     packages: BTreeSet<(Registry, String)>,
 }
 
-/// Once it is stopped it ends soon, and what it gives is no report of the skill.
+/// Scans a skill. Once stopped it ends soon, and its report is incomplete.
 pub(crate) fn scan(
     rules: &'static Rules,
     input: &Input<'_>,
@@ -86,7 +86,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The name or the description says that it is about attacks.
+    /// Tells whether the name or the front matter says that the skill is about attacks.
     fn says_attacks(&self) -> bool {
         let signals = &self.rules.signals;
         let entry = self
@@ -129,8 +129,8 @@ impl Scan<'_> {
         self.text(path, &text, kind);
     }
 
-    /// A picture may carry a text behind its end, but nobody runs that; a picture in text
-    /// is scanned as what it is.
+    /// Checks media. A picture may carry a text behind its end, but nobody runs that; a picture in
+    /// text is scanned as what it is.
     fn media(&mut self, path: &str, bytes: &[u8]) {
         const SCRIPTS: [&[u8]; 4] = [b"#!/bin/", b"<?php", b"powershell -", b"import os"];
         let tail = bytes
@@ -147,16 +147,21 @@ impl Scan<'_> {
     fn text(&mut self, path: &str, text: &str, kind: Kind) {
         let unseen = hidden(text, kind == Kind::Code);
         for (id, line, count) in &unseen.findings {
-            let said = unseen.texts.iter().find(|(at, _)| at == line);
-            let said = said.map_or(String::new(), |(_, said)| format!(": {said}"));
-            self.report(id, path, *line, &format!("{count} characters{said}"));
+            let unseen_text = unseen.texts.iter().find(|(at, _)| at == line);
+            let unseen_text =
+                unseen_text.map_or(String::new(), |(_, unseen_text)| format!(": {unseen_text}"));
+            self.report(id, path, *line, &format!("{count} characters{unseen_text}"));
         }
         let plain = plain(text);
         let mut all = lines(&plain, kind);
         let mut block = u32::MAX / 16;
-        for (number, said) in &unseen.texts {
-            // What is hidden is read by the same rules as what is shown, and counts as hidden.
-            push(&mut all, said, &blank(*number, LineScope::HIDDEN, block));
+        for (number, unseen_text) in &unseen.texts {
+            // By the same rules as visible text, and marked as hidden.
+            push(
+                &mut all,
+                unseen_text,
+                &blank(*number, LineScope::HIDDEN, block),
+            );
             block += 1;
         }
         if let Some(line) = self.decode(&mut all, block) {
@@ -169,16 +174,16 @@ impl Scan<'_> {
         }
         let mut hits = self.rules.signals.find(&all.lines, &mut self.budget);
         self.hosts(&all, &mut hits);
-        self.places(&all, &mut hits);
+        self.scopes(&all, &mut hits);
         self.credentials(path, text);
         self.manifest(path, &plain, &mut hits, &mut all);
         self.packages(path, &all);
         for hit in &hits {
-            let place = all
+            let scope = all
                 .lines
                 .get(hit.line)
-                .map_or(LineScope::PROSE, |line| line.place);
-            for capability in self.rules.signals.capabilities(hit.signal, place) {
+                .map_or(LineScope::PROSE, |line| line.scope);
+            for capability in self.rules.signals.capabilities(hit.signal, scope) {
                 self.report.capabilities.add(*capability);
             }
         }
@@ -197,8 +202,8 @@ impl Scan<'_> {
         self.report.left_out += left_out;
     }
 
-    /// Adds what is encoded in lines, and what is encoded in that. Gives the line of what
-    /// is encoded still.
+    /// Adds the decoded texts of lines, and of those again. Returns the line of a text that
+    /// is still encoded.
     fn decode(&mut self, all: &mut Lines<'_>, mut block: u32) -> Option<u32> {
         let mut from = 0;
         let mut count = 0;
@@ -208,8 +213,8 @@ impl Scan<'_> {
             from = all.lines.len();
             for Decoded { text, line } in found {
                 count += 1;
-                // Work that ran out is told, and holds the skill: what was not read is not
-                // passed.
+                // A spent budget is reported, and holds the skill: text that was not read does not
+                // pass.
                 if count > MAX_DECODED || !self.budget.take(text.len().saturating_mul(4)) {
                     self.budget.is_spent = true;
                     return None;
@@ -222,9 +227,9 @@ impl Scan<'_> {
                     text: "".into(),
                     number: encoded.number,
                     more: Vec::new(),
-                    place: LineScope::DECODED,
+                    scope: LineScope::DECODED,
                     origin: encoded.origin,
-                    // It tells how deep it was, too.
+                    // The low two bits are the depth, for `is-layered`.
                     block: block.wrapping_mul(4) + u32::try_from(depth).unwrap_or(0),
                     heading: encoded.heading,
                     lead: encoded.lead,
@@ -253,24 +258,20 @@ impl Scan<'_> {
                 is_plain,
             } in self.rules.hosts.find(&line.text)
             {
-                let mut hit = |signal: &str| {
-                    if let Some(signal) = signals.id(signal) {
-                        hits.push(Hit {
-                            signal,
-                            line: at,
-                            start,
-                            end,
-                        });
-                    }
-                };
-                hit("host");
-                hit(kind.signal());
-                if kind.is_risky() {
-                    hit("host-risky");
-                }
-                if is_plain {
-                    hit("host-plain");
-                }
+                let risky = kind.is_risky().then_some("host-risky");
+                let plain = is_plain.then_some("host-plain");
+                let found = ["host", kind.signal()]
+                    .into_iter()
+                    .chain(risky)
+                    .chain(plain);
+                hits.extend(found.filter_map(|signal| {
+                    Some(Hit {
+                        signal: signals.id(signal)?,
+                        line: at,
+                        start,
+                        end,
+                    })
+                }));
                 if kind != HostKind::Private && self.report.hosts.len() < MAX_HOSTS {
                     self.report.hosts.insert(name);
                 }
@@ -278,27 +279,17 @@ impl Scan<'_> {
         }
     }
 
-    /// Signals of where lines stand.
-    fn places(&self, all: &Lines<'_>, hits: &mut Vec<Hit>) {
+    /// Adds the signals of scopes.
+    fn scopes(&self, all: &Lines<'_>, hits: &mut Vec<Hit>) {
         for (at, line) in all.lines.iter().enumerate() {
-            let mut hit = |signal: &str| {
-                if let Some(signal) = self.rules.signals.id(signal) {
-                    hits.push(Hit {
-                        signal,
-                        line: at,
-                        start: 0,
-                        end: 0,
-                    });
-                }
-            };
-            if LineScope::HIDDEN.has(line.place) {
-                hit("is-hidden");
-            }
-            if LineScope::DECODED.has(line.place) {
-                hit("is-decoded");
-                if line.block % 4 > 0 {
-                    hit("is-layered");
-                }
+            let is_decoded = LineScope::DECODED.has(line.scope);
+            for (holds, signal) in [
+                (LineScope::HIDDEN.has(line.scope), "is-hidden"),
+                (is_decoded, "is-decoded"),
+                (is_decoded && line.block % 4 > 0, "is-layered"),
+            ] {
+                let signal = self.rules.signals.id(signal).filter(|_| holds);
+                hits.extend(signal.map(|signal| Hit::of_line(signal, at)));
             }
         }
     }
@@ -329,7 +320,7 @@ impl Scan<'_> {
         }
     }
 
-    /// What a package runs when it is installed is judged as a script of its own.
+    /// Judges the install scripts of a package as scripts of their own.
     fn manifest(&mut self, path: &str, text: &str, hits: &mut Vec<Hit>, all: &mut Lines<'_>) {
         let found = manifest::install_scripts(path, text);
         let install = self.rules.signals.id("install-time");
@@ -348,19 +339,14 @@ impl Scan<'_> {
         }
         hits.extend(more);
         if let Some(signal) = install {
-            hits.extend((from..all.lines.len()).map(|line| Hit {
-                signal,
-                line,
-                start: 0,
-                end: 0,
-            }));
+            hits.extend((from..all.lines.len()).map(|line| Hit::of_line(signal, line)));
         }
     }
 
     fn packages(&mut self, path: &str, all: &Lines<'_>) {
         let mut named: Vec<(Registry, u32, String)> = Vec::new();
         for line in &all.lines {
-            if LineScope::PROSE.has(line.place) && !line.text.contains('`') {
+            if LineScope::PROSE.has(line.scope) && !line.text.contains('`') {
                 continue;
             }
             if line.text.len() <= 4_096 {
@@ -380,18 +366,9 @@ impl Scan<'_> {
                 Registry::Python => List::Python,
                 Registry::Node => List::Node,
             };
-            let found = if is_new {
-                self.rules.names.imitated(&name, list)
-            } else {
-                None
-            };
-            if let Some(found) = found {
-                self.report(
-                    "package-typosquat",
-                    path,
-                    line,
-                    &format!("{name} {}", found.how),
-                );
+            if is_new && let Some(found) = self.rules.names.imitated(&name, list) {
+                let evidence = format!("{name} {}", found.how);
+                self.report("package-typosquat", path, line, &evidence);
             }
         }
     }
@@ -404,32 +381,15 @@ impl Scan<'_> {
         }
     }
 
-    /// What it does beyond the tools that it permits itself.
+    /// Reports capabilities beyond the tools that the skill permits itself.
     fn permissions(&mut self) {
-        const READERS: [&str; 8] = [
-            "read",
-            "grep",
-            "glob",
-            "ls",
-            "search",
-            "notebookread",
-            "view",
-            "todowrite",
-        ];
-        let names: Vec<String> = self
-            .input
-            .allowed_tools
-            .iter()
-            .map(|tool| {
-                tool.split(['(', ':'])
-                    .next()
-                    .unwrap_or_default()
-                    .trim()
-                    .to_lowercase()
-            })
-            .collect();
-        let only_reads =
-            !names.is_empty() && names.iter().all(|name| READERS.contains(&name.as_str()));
+        const READERS: &str = "read grep glob ls search notebookread view todowrite";
+        let reads = |tool: &String| {
+            let name = tool.split(['(', ':']).next().unwrap_or_default().trim();
+            model::listed(READERS).any(|reader| reader == name.to_lowercase())
+        };
+        let tools = self.input.allowed_tools;
+        let only_reads = !tools.is_empty() && tools.iter().all(reads);
         let has = |capability| self.report.capabilities.has(capability);
         let beyond = if !only_reads {
             None
@@ -473,7 +433,7 @@ impl Scan<'_> {
     }
 }
 
-/// Adds the lines of a text that stands in one line of the file, as `like` has it.
+/// Adds the lines of a text that is in one line of the file, like `like`.
 fn push(all: &mut Lines<'_>, text: &str, like: &Line<'_>) {
     let found = lines(text, Kind::Code);
     all.lines.extend(found.lines.into_iter().map(|line| Line {
@@ -483,14 +443,14 @@ fn push(all: &mut Lines<'_>, text: &str, like: &Line<'_>) {
     }));
 }
 
-/// A line of nothing, at a place.
-fn blank(number: u32, place: LineScope, block: u32) -> Line<'static> {
+/// Makes an empty line with a scope.
+fn blank(number: u32, scope: LineScope, block: u32) -> Line<'static> {
     Line {
         text: "".into(),
         number,
         more: Vec::new(),
-        place,
-        origin: place,
+        scope,
+        origin: scope,
         block,
         heading: 0,
         lead: 0,

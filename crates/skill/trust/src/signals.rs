@@ -1,4 +1,4 @@
-//! Where signals stand in lines.
+//! Finds signals in lines.
 //!
 //! A signal has expressions, and each of them needles: words without which it cannot match.
 //! One pass finds the needles, and only where there are some an expression is run, over a
@@ -14,12 +14,12 @@ use super::lines::{Line, LineScope};
 /// Number of a signal.
 pub(crate) type SignalId = u16;
 
-/// Lines that are longer are looked at in windows around needles.
+/// Longer lines are searched in windows around needles.
 const MAX_WHOLE_LINE_BYTES: usize = 4 * 1024;
 const WINDOW_BEFORE_BYTES: usize = 512;
 const WINDOW_AFTER_BYTES: usize = 2 * 1024;
 
-/// Signals that no expression finds: they are told by `hosts`, `names`, `hidden` and `lines`.
+/// Signals that no expression finds: they come from `hosts`, `names`, `hidden` and `lines`.
 const OTHERS: &[&str] = &[
     "host",
     "host-known",
@@ -41,11 +41,11 @@ const OTHERS: &[&str] = &[
 #[derive(Debug)]
 struct Signal {
     name: &'static str,
-    /// What a skill is capable of that has it, where it is code.
+    /// The capabilities of a skill with this signal in code.
     capabilities: Vec<Capability>,
-    /// Also where it is prose.
+    /// The capabilities hold in prose, too.
     in_prose: bool,
-    /// Asked of single texts, and looked for nowhere.
+    /// Only for [`Signals::says`]: `find` skips it.
     is_asked: bool,
 }
 
@@ -55,7 +55,7 @@ struct Pattern {
     regex: Regex,
 }
 
-/// Where a signal stands.
+/// An occurrence of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Hit {
     pub(crate) signal: SignalId,
@@ -66,22 +66,34 @@ pub(crate) struct Hit {
     pub(crate) end: usize,
 }
 
-/// Bytes that are looked at before it asks again whether anybody waits: some milliseconds.
+impl Hit {
+    /// A signal of a line as a whole.
+    pub(crate) fn of_line(signal: SignalId, line: usize) -> Self {
+        Self {
+            signal,
+            line,
+            start: 0,
+            end: 0,
+        }
+    }
+}
+
+/// The bytes between two checks for cancellation: some milliseconds.
 const CANCEL_CHECK_BYTES: usize = 64 * 1024;
 
-/// Work that a scan may still do. Expressions run over a text once, or a few times; what
-/// costs more is made for that.
+/// The work that a scan may still do. Expressions run over a text once, or a few times; a text that
+/// costs more was made to.
 pub(crate) struct Budget<'a> {
     pub(crate) bytes: usize,
     pub(crate) is_spent: bool,
-    /// Nobody waits for it any more.
+    /// Tells whether the caller has left.
     pub(crate) is_stopped: &'a dyn Fn() -> bool,
-    /// What was taken since it was asked whether anybody waits.
+    /// The work since the last check for cancellation.
     pub(crate) unasked: usize,
 }
 
 impl Budget<'_> {
-    /// Takes some of it; none may be left. Where nobody waits any more none is.
+    /// Takes some of the budget; false where it is spent, or the caller has left.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         self.unasked = self.unasked.saturating_add(bytes);
         if self.unasked >= CANCEL_CHECK_BYTES {
@@ -186,20 +198,20 @@ impl Signals {
         SignalId::try_from(at).ok()
     }
 
-    /// Numbers of signals.
+    /// The number of signals.
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// What having the signal in such a place makes a skill capable of.
-    pub(crate) fn capabilities(&self, id: SignalId, place: LineScope) -> &[Capability] {
+    /// The capabilities that the signal shows in a scope.
+    pub(crate) fn capabilities(&self, id: SignalId, scope: LineScope) -> &[Capability] {
         match self.all.get(usize::from(id)) {
-            Some(signal) if signal.in_prose || !LineScope::SAID.has(place) => &signal.capabilities,
+            Some(signal) if signal.in_prose || !LineScope::SAID.has(scope) => &signal.capabilities,
             _ => &[],
         }
     }
 
-    /// A short text has the signal.
+    /// Tells whether a short text has the signal.
     pub(crate) fn says(&self, name: &str, text: &str) -> bool {
         if text.is_empty() {
             return false;
@@ -217,7 +229,7 @@ impl Signals {
         let Some(needles) = &self.needles else {
             return hits;
         };
-        // For each pattern: up to which byte of this line it was run.
+        // For each pattern the line and the byte up to which it was run.
         let mut done: Vec<(usize, usize)> = vec![(usize::MAX, 0); self.patterns.len()];
         for (number, line) in lines.iter().enumerate() {
             let text = line.text.as_bytes();
@@ -232,6 +244,7 @@ impl Signals {
                     if done.0 != number {
                         *done = (number, 0);
                     }
+                    // The window of an earlier needle covers this one.
                     if found.start() < done.1 {
                         continue;
                     }
@@ -244,7 +257,8 @@ impl Signals {
                     } else {
                         (0, text.len())
                     };
-                    // The next needle that is run for stands behind this window's middle.
+                    // A needle near the end of this window gets a window of its own: a match there
+                    // may go on behind it.
                     done.1 = if is_long {
                         found.end() + WINDOW_AFTER_BYTES - WINDOW_BEFORE_BYTES
                     } else {
@@ -272,6 +286,7 @@ impl Signals {
 fn built(regex: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(regex)
         .case_insensitive(true)
+        // Texts are normalized before. Without Unicode classes the automata stay small and fast.
         .unicode(false)
         .build()
 }

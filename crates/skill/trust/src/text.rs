@@ -1,11 +1,11 @@
-//! Bytes → text as a model would read it, whatever was done to its characters.
+//! Reads bytes as the text that a model would read, whatever disguises its characters.
 
 use std::borrow::Cow;
 
 use model::is_ignorable;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// The file as text: UTF-8, or UTF-16 that says so. None: it is none.
+/// Decodes a file as text: UTF-8, or UTF-16 with a mark. `None`: it is no text.
 pub(crate) fn decoded(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let (pairs, _) = bytes.as_chunks::<2>();
@@ -26,7 +26,7 @@ pub(crate) fn decoded(bytes: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Text has hardly a control character; one NUL in a long file hides nothing from here.
+/// Tells whether bytes are no text. By a share of control characters: one NUL must not hide a file.
 fn is_binary(bytes: &[u8]) -> bool {
     let control = |byte: &&u8| matches!(byte, 0..=8 | 14..=26 | 28..=31);
     bytes.iter().filter(control).count() * 50 > bytes.len()
@@ -36,11 +36,12 @@ fn has_few_strays(bytes: &[u8]) -> bool {
     bytes.iter().filter(|byte| !byte.is_ascii()).count() * 5 < bytes.len()
 }
 
-/// The text without disguise: compatibility forms unified, what nobody sees left out,
+/// Removes disguises: compatibility forms are unified, invisible characters left out,
 /// letters of other scripts inside Latin words replaced by those they look like. Lines
 /// stay where they are.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     let is_ordinary = |byte: u8| matches!(byte, b'\t' | b'\n' | b' '..=b'~');
+    // Nearly all files, without a copy.
     if text.bytes().all(is_ordinary) {
         return Cow::Borrowed(text);
     }
@@ -63,7 +64,8 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Replaces what looks like a Latin letter in words that have Latin letters, too.
+/// Replaces letters that look Latin in words that also have Latin letters. Words of one other
+/// script are honest text.
 fn push_unmixed(line: &str, plain: &mut String) {
     for word in line.split_inclusive(|c: char| !c.is_alphanumeric()) {
         let is_mixed = !word.is_ascii() && word.bytes().any(|byte| byte.is_ascii_alphabetic());
@@ -75,7 +77,7 @@ fn push_unmixed(line: &str, plain: &mut String) {
     }
 }
 
-/// The Latin letter that a letter looks like.
+/// Returns the Latin letter that a letter looks like.
 pub(crate) fn look_alike(c: char) -> char {
     if c.is_ascii() {
         return c;
@@ -88,7 +90,12 @@ pub(crate) fn look_alike(c: char) -> char {
     }
 }
 
-/// A place of a text for a report: on one line, cut, without hidden characters and secrets.
+/// The name of a section in a list of names: `[name]`.
+pub(crate) fn section(word: &str) -> Option<&str> {
+    word.strip_prefix('[')?.strip_suffix(']')
+}
+
+/// Cuts a text for a report: on one line, without hidden characters and secrets.
 pub(crate) fn evidence(text: &str) -> String {
     const CHARS: usize = 200;
     let start: String = text.trim_start().chars().take(CHARS * 4).collect();

@@ -1,20 +1,20 @@
-//! The lethal trifecta: private data, what strangers wrote, and a way out, together in one
-//! set of skills. Whoever writes what the set reads then decides what leaves.
+//! The lethal trifecta: private data, untrusted content, and a way out, together in one
+//! set of skills. The author of the content that is read can then have the data sent out.
 
 use super::{Capabilities, Capability};
 
-/// Which skills bring which part.
+/// The skills that bring each part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trifecta {
     /// Those that read private data.
     pub private_data: Vec<String>,
-    /// Those that take in what strangers wrote.
+    /// Those that read what strangers wrote.
     pub untrusted_content: Vec<String>,
-    /// Those that hand something out.
+    /// Those that send data out.
     pub way_out: Vec<String>,
 }
 
-/// The trifecta of a set; none where a part is missing.
+/// Finds the trifecta of a set; none where a part is missing.
 #[must_use]
 pub fn trifecta(skills: &[(&str, &Capabilities)]) -> Option<Trifecta> {
     let with = |capability| {

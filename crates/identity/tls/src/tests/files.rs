@@ -36,7 +36,7 @@ async fn a_link_that_is_put_in_place_of_another_one_is_a_change() {
         look(&tls),
         (ReloadOutcome::Unsettled, ReloadOutcome::Replaced)
     );
-    assert_eq!(tls.look(), ReloadOutcome::Same);
+    assert_eq!(tls.reload(), ReloadOutcome::Same);
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn files_that_cannot_be_used_change_nothing_and_are_told() {
     assert_eq!(failing(), 0);
     assert_eq!(kept(look(&tls)), pair);
     assert_eq!(failing(), 1);
-    assert!(matches!(tls.look(), ReloadOutcome::Kept(_)));
+    assert!(matches!(tls.reload(), ReloadOutcome::Kept(_)));
     std::fs::remove_file(&certificate).expect("removed");
     let gone = format!(
         "tls.certificate: there is no file `{}`",
@@ -87,7 +87,7 @@ async fn files_that_cannot_be_used_change_nothing_and_are_told() {
     // Back to what is loaded, or on to something that works.
     files.write("cert.pem", &whole);
     files.write("key.pem", &old_key);
-    assert_eq!((tls.look(), failing()), (ReloadOutcome::Same, 0));
+    assert_eq!((tls.reload(), failing()), (ReloadOutcome::Same, 0));
     files.renew();
     assert_eq!(
         look(&tls),
@@ -101,7 +101,7 @@ fn a_file_that_is_half_written_is_not_taken() {
     let tls = Tls::load(&files.config()).expect("loaded");
     let (certificate, key) = files.authority.sign(|_| {});
     files.write("cert.pem", &certificate);
-    assert_eq!(tls.look(), ReloadOutcome::Unsettled);
+    assert_eq!(tls.reload(), ReloadOutcome::Unsettled);
     files.write("key.pem", &key);
     assert_eq!(
         look(&tls),

@@ -36,7 +36,7 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
         let members = workspace.get("members").and_then(Value::as_array);
         manifest.workspace = members.is_some_and(|members| !members.is_empty());
         for (key, value) in text::entries(workspace, "dependencies") {
-            if let Some(version) = version(value) {
+            if let Some(version) = text::toml_version(value) {
                 let name = renamed(key, value).to_owned();
                 manifest.offers.insert(name, version.to_owned());
             }
@@ -58,7 +58,7 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
 fn tables(toml: &Table, manifest: &mut Manifest) {
     for (table, development) in TABLES {
         for (key, value) in text::entries(toml, table) {
-            manifest.needs(renamed(key, value), version(value), *development);
+            manifest.needs(renamed(key, value), text::toml_version(value), *development);
         }
     }
 }
@@ -67,13 +67,7 @@ fn renamed<'a>(key: &'a str, value: &'a Value) -> &'a str {
     value.get("package").and_then(Value::as_str).unwrap_or(key)
 }
 
-fn version(value: &Value) -> Option<&str> {
-    value
-        .as_str()
-        .or_else(|| value.get("version").and_then(Value::as_str))
-}
-
-/// What the manifest says outright; the files beside it say the rest.
+/// The purpose by the manifest alone; the files next to it tell the rest.
 fn purpose(toml: &Table, package: &Table) -> Option<Purpose> {
     if toml.contains_key("bin") || package.contains_key("default-run") {
         return Some(Purpose::Application);

@@ -1,10 +1,9 @@
-//! Images that containers are made from.
+//! The images of containers.
 
 use super::super::text::{Broken, yaml_lines};
 use super::Manifest;
 
-/// A Dockerfile: what its stages begin with.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
+/// A Dockerfile: the images that its stages begin with.
 pub(super) fn dockerfile(text: &str) -> Result<Manifest, Broken> {
     let mut manifest = Manifest::default();
     for line in text.lines() {
@@ -12,6 +11,8 @@ pub(super) fn dockerfile(text: &str) -> Result<Manifest, Broken> {
         let begins = words
             .next()
             .is_some_and(|word| word.eq_ignore_ascii_case("FROM"));
+        // `FROM --platform=linux/amd64 image`. A stage by its name is no image of the table, so it
+        // shows nothing.
         let image = words.find(|word| !word.starts_with("--"));
         if let Some(image) = image.filter(|_| begins) {
             add(&mut manifest, image);
@@ -21,7 +22,6 @@ pub(super) fn dockerfile(text: &str) -> Result<Manifest, Broken> {
 }
 
 /// A compose file: the images of its services.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn compose(text: &str) -> Result<Manifest, Broken> {
     let mut manifest = Manifest::default();
     for line in yaml_lines(text).filter(|line| line.key == "image") {
@@ -35,6 +35,7 @@ pub(super) fn compose(text: &str) -> Result<Manifest, Broken> {
 fn add(manifest: &mut Manifest, image: &str) {
     let image = image.split('@').next().unwrap_or_default();
     let (name, tag) = match image.rsplit_once(':') {
+        // `localhost:5000/app`: a colon before a slash belongs to the port.
         Some((name, tag)) if !tag.contains('/') => (name, tag),
         _ => (image, ""),
     };
@@ -46,6 +47,7 @@ fn add(manifest: &mut Manifest, image: &str) {
         .next()
         .unwrap_or_default();
     let number = !tag.is_empty() && tag.chars().all(|c| c.is_ascii_digit() || c == '.');
+    // A variable: which image it is, only a build knows.
     if !name.contains('$') {
         manifest.needs(name, number.then_some(tag), false);
     }

@@ -46,7 +46,7 @@ pub(super) fn project(text: &str, language: &'static str) -> Result<Manifest, Br
     }
     for tag in ["PackageReference", "FrameworkReference"] {
         for node in named(&document, tag) {
-            // Tools for building are kept from those who use the package.
+            // `PrivateAssets="all"`: a tool for building, which users of the package do not get.
             let development = ["PrivateAssets", "privateAssets"]
                 .into_iter()
                 .any(|key| value(node, key).is_some_and(|value| value.eq_ignore_ascii_case("all")));
@@ -87,7 +87,6 @@ pub(super) fn config(text: &str) -> Result<Manifest, Broken> {
 }
 
 /// `*.sln`: one of several projects holds them together.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn solution(text: &str) -> Result<Manifest, Broken> {
     let projects = text
         .lines()

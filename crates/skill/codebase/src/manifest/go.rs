@@ -29,18 +29,15 @@ pub(super) fn module(text: &str) -> Result<Manifest, Broken> {
             },
         }
     }
+    // Every module has a name. Without one it is another file that is called `go.mod`.
     if manifest.name.is_none() {
-        return Err(Broken {
-            line: None,
-            reason: "not a go.mod: no line names the module".to_owned(),
-        });
+        return Err(Broken::whole("not a go.mod: no line names the module"));
     }
     manifest.platforms.push(("go", version));
     Ok(manifest)
 }
 
 /// `go.work`: several modules.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn workspace(text: &str) -> Result<Manifest, Broken> {
     let mut lines = text.lines().map(str::trim);
     let version = lines.clone().find_map(|line| line.strip_prefix("go "));

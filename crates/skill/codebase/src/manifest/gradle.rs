@@ -19,12 +19,8 @@ const LIBRARIES: &[&str] = &["java-library", "com.android.library", "maven-publi
 const DEVELOPING: &[&str] = &["test", "debug", "classpath"];
 
 /// `build.gradle` and `build.gradle.kts`.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn build(text: &str) -> Result<Manifest, Broken> {
-    let mut manifest = Manifest {
-        manager: Some(PackageManager::Gradle),
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::managed_by(PackageManager::Gradle);
     let mut kotlin = false;
     let mut java = None;
     for line in without_comments(text).lines() {
@@ -39,7 +35,7 @@ pub(super) fn build(text: &str) -> Result<Manifest, Broken> {
             }
             manifest.needs(&format!("plugin:{plugin}"), version, false);
         } else if line.starts_with("version") {
-            // Those of something else are indented, since they stand in its block.
+            // At the edge of the line: an indented `version` belongs to a plugin or another block.
             manifest.version = words.first().and_then(|text| text::name(text));
         } else if line.starts_with("description") {
             manifest.description = words.first().and_then(|text| text::sentence(text));
@@ -99,18 +95,15 @@ fn dependency(line: &str, words: &[&str], manifest: &mut Manifest) {
         && !group.is_empty()
         && !artifact.is_empty()
     {
+        // `1.0@aar`: the type of the artifact.
         let version = rest.first().and_then(|version| version.split('@').next());
         manifest.needs(&format!("{group}:{artifact}"), version, development);
     }
 }
 
 /// `settings.gradle` and `settings.gradle.kts`: the name of the whole and its parts.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn settings(text: &str) -> Result<Manifest, Broken> {
-    let mut manifest = Manifest {
-        manager: Some(PackageManager::Gradle),
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::managed_by(PackageManager::Gradle);
     let (mut including, mut parts) = (false, 0);
     for line in without_comments(text).lines().map(str::trim) {
         let words = quoted(line);
@@ -128,14 +121,11 @@ pub(super) fn settings(text: &str) -> Result<Manifest, Broken> {
     Ok(manifest)
 }
 
-/// `libs.versions.toml`: what scripts name by an alias. All of it counts as used; versions
-/// that stand elsewhere in it are not looked up.
+/// `libs.versions.toml`: dependencies that scripts name by an alias. All count as used; versions
+/// by reference are not resolved.
 pub(super) fn catalogue(text: &str) -> Result<Manifest, Broken> {
     let toml = text::toml(text)?;
-    let mut manifest = Manifest {
-        manager: Some(PackageManager::Gradle),
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::managed_by(PackageManager::Gradle);
     for (section, prefix) in [("libraries", ""), ("plugins", "plugin:")] {
         for (_, value) in text::entries(&toml, section) {
             let word = |key: &str| value.get(key).and_then(Value::as_str);
@@ -145,7 +135,7 @@ pub(super) fn catalogue(text: &str) -> Result<Manifest, Broken> {
                 (None, Some(group), Some(name)) => format!("{group}:{name}"),
                 _ => continue,
             };
-            // In one text the version stands behind the name.
+            // `group:name:version` in one text.
             let (name, version) = match name.rsplit_once(':') {
                 Some((name, version)) if value.is_str() => (name, Some(version)),
                 _ => (name.as_str(), word("version")),
@@ -166,16 +156,7 @@ pub(super) fn without_comments(text: &str) -> String {
             (None, '/', Some('/')) => while rest.next_if(|next| *next != '\n').is_some() {},
             (None, '/', Some('*')) => {
                 rest.next();
-                let mut before = ' ';
-                for inner in rest.by_ref() {
-                    if inner == '\n' {
-                        plain.push('\n');
-                    }
-                    if (before, inner) == ('*', '/') {
-                        break;
-                    }
-                    before = inner;
-                }
+                text::skip_block_comment(&mut rest, &mut plain);
             }
             (None, '"' | '\'', _) => {
                 quote = Some(letter);

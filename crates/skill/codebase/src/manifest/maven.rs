@@ -6,7 +6,7 @@ use super::super::report::PackageManager;
 use super::super::text::{self, Broken};
 use super::{Manifest, Purpose};
 
-/// Properties that name the version of Java, the most telling first.
+/// Properties that name the version of Java, the most reliable first.
 const JAVA: &[&str] = &[
     "java.version",
     "maven.compiler.release",
@@ -18,12 +18,10 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
     let document = text::xml(text)?;
     let project = document.root_element();
     if project.tag_name().name() != "project" {
-        return Err(Broken {
-            line: None,
-            reason: "not a pom.xml: its root is no <project>".to_owned(),
-        });
+        return Err(Broken::whole("not a pom.xml: its root is no <project>"));
     }
     let parent = child(project, "parent");
+    // `name` is a title for people, and often missing.
     let name = value(project, "artifactId").or_else(|| value(project, "name"));
     let versioned = child(project, "version").map_or(parent, |_| Some(project));
     let version = versioned.and_then(|node| value(node, "version"));
@@ -40,6 +38,7 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
         manifest.purpose = Some(Purpose::Application);
     }
     if let Some(parent) = parent {
+        // A parent such as `spring-boot-starter-parent` says what a project is built on.
         add(&mut manifest, parent, "", false);
     }
     for node in listed(Some(project), "dependencies", "dependency") {
@@ -53,7 +52,7 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
         if let Some(version) = value(node, "version") {
             manifest.offers.insert(name.join(":"), version.to_owned());
         }
-        // A list of versions that is imported is there for what it lists.
+        // An imported BOM tells the framework, as `spring-boot-dependencies` does.
         if value(node, "scope") == Some("import") {
             add(&mut manifest, node, "", false);
         }

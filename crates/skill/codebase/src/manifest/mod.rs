@@ -1,9 +1,14 @@
-//! Manifests: files that say what a project is and what it depends on.
+//! Manifests: files that describe a project and its dependencies.
 //!
-//! Each format has a reader that takes a text and gives a [`Manifest`], or says
+//! Each format has a reader that takes a text and returns a [`Manifest`], or says
 //! what is wrong with the text. Nothing is executed, fetched or expanded; formats
-//! that are programs (`setup.py`, Gradle, `Gemfile`) are read for what stands there
+//! that are programs (`setup.py`, Gradle, `Gemfile`) are read for literals that stand
 //! in plain words.
+
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "all readers have one form, also those that take any text"
+)]
 
 mod cargo;
 mod containers;
@@ -26,10 +31,10 @@ use super::options::Limits;
 use super::report::{PackageManager, Source};
 use super::text::Broken;
 
-/// Bytes of a dependency's name, or of what is said of its version.
+/// The most bytes of a dependency's name, or of its requirement.
 pub(super) const MAX_WORD: usize = 300;
 
-/// What a file is read as.
+/// The format that a file is read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ManifestFormat {
     /// A manifest.
@@ -39,7 +44,7 @@ pub(super) enum ManifestFormat {
 }
 
 impl ManifestFormat {
-    /// Bytes of such a file.
+    /// The most bytes of such a file.
     pub(super) fn limit(self, limits: &Limits) -> usize {
         match self {
             Self::Manifest => limits.manifest_bytes,
@@ -48,7 +53,7 @@ impl ManifestFormat {
     }
 }
 
-/// What a dependency's name belongs to.
+/// The ecosystem of a dependency's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Ecosystem {
     Npm,
@@ -102,7 +107,7 @@ impl Ecosystem {
         }
     }
 
-    /// What installs its packages where nothing says more.
+    /// The default package manager.
     pub(super) fn manager(self) -> Option<PackageManager> {
         Some(match self {
             Self::Npm => PackageManager::Npm,
@@ -121,24 +126,24 @@ impl Ecosystem {
     }
 }
 
-/// What a package is for, as far as its manifest tells.
+/// The purpose of a package, as far as its manifest tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Library,
     Application,
 }
 
-/// Something that a package depends on.
+/// A dependency of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Dependency {
     pub(super) name: String,
-    /// What the manifest says of its version.
+    /// Its version as the manifest writes it.
     pub(super) requirement: Option<String>,
     /// It is only for developing, testing or building, or it is optional.
     pub(super) development: bool,
 }
 
-/// What a manifest says.
+/// The facts of a manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Manifest {
     pub(super) name: Option<String>,
@@ -153,13 +158,29 @@ pub(super) struct Manifest {
     pub(super) manager: Option<PackageManager>,
     /// Requirements, by name, for manifests below that name no version.
     pub(super) offers: BTreeMap<String, String>,
-    /// What stands in it for those that inherit: a version, a description.
+    /// A version and a description for members that inherit them.
     pub(super) bequeaths: (Option<String>, Option<String>),
-    /// What was read over, and why.
+    /// Parts that were skipped, and why.
     pub(super) remarks: Vec<String>,
 }
 
 impl Manifest {
+    /// An empty manifest that names its package manager.
+    fn managed_by(manager: PackageManager) -> Self {
+        Self {
+            manager: Some(manager),
+            ..Self::default()
+        }
+    }
+
+    /// An empty manifest of a language or platform.
+    fn of(platform: &'static str, version: Option<String>) -> Self {
+        Self {
+            platforms: vec![(platform, version)],
+            ..Self::default()
+        }
+    }
+
     /// Adds a dependency. A name that is longer than any package's is none.
     pub(super) fn needs(&mut self, name: &str, requirement: Option<&str>, development: bool) {
         if !name.is_empty() && name.len() <= MAX_WORD {
@@ -173,7 +194,7 @@ impl Manifest {
     }
 }
 
-/// A manifest in its place.
+/// A manifest at its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ManifestFacts {
     pub(super) path: String,
@@ -182,7 +203,7 @@ pub(super) struct ManifestFacts {
     pub(super) manifest: Manifest,
 }
 
-/// What the file at this path is read as; none where it is not read.
+/// The format of the file at this path; none where it is not read.
 pub(super) fn form(path: &str) -> Option<ManifestFormat> {
     if super::lock::is_read(path) {
         return Some(ManifestFormat::Lockfile);

@@ -13,10 +13,7 @@ const STARTING: &[&str] = &["start", "serve", "dev", "preview"];
 pub(super) fn package(text: &str) -> Result<Manifest, Broken> {
     let value = text::json(text)?;
     let Some(package) = value.as_object() else {
-        return Err(Broken {
-            line: None,
-            reason: "not a JSON object".to_owned(),
-        });
+        return Err(Broken::whole("not a JSON object"));
     };
     let word = |key: &str| package.get(key).and_then(Value::as_str);
     let mut manifest = Manifest {
@@ -66,7 +63,7 @@ fn manager(text: &str) -> Option<PackageManager> {
     })
 }
 
-/// What is started or installed as a command is an application; what can be
+/// A package that is started or installed as a command is an application; one that can be
 /// imported and is published is a library.
 fn purpose(package: &Map<String, Value>) -> Option<Purpose> {
     let has = |key: &str| package.contains_key(key);
@@ -74,6 +71,8 @@ fn purpose(package: &Map<String, Value>) -> Option<Purpose> {
     let exported = ["exports", "module", "types", "typings", "files"]
         .into_iter()
         .any(has);
+    // First: `exports` of a public package outweigh a `start` script, which many libraries have,
+    // too.
     if exported && !private {
         return Some(Purpose::Library);
     }
@@ -87,12 +86,8 @@ fn purpose(package: &Map<String, Value>) -> Option<Purpose> {
 }
 
 /// `pnpm-workspace.yaml`: its packages and its catalogue.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn pnpm_workspace(text: &str) -> Result<Manifest, Broken> {
-    let mut manifest = Manifest {
-        manager: Some(PackageManager::Pnpm),
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::managed_by(PackageManager::Pnpm);
     let mut section = "";
     for line in yaml_lines(text) {
         if line.indent == 0 && !line.item {
@@ -108,7 +103,7 @@ pub(super) fn pnpm_workspace(text: &str) -> Result<Manifest, Broken> {
     Ok(manifest)
 }
 
-/// `lerna.json`, `nx.json`, `turbo.json`: that they are there is what they say.
+/// `lerna.json`, `nx.json`, `turbo.json`: their presence shows a workspace.
 pub(super) fn workspace(text: &str) -> Result<Manifest, Broken> {
     text::json(text).map(|_| Manifest {
         workspace: true,
@@ -130,6 +125,7 @@ pub(super) fn deno(text: &str) -> Result<Manifest, Broken> {
         ..Manifest::default()
     };
     for (_, target) in text::members(&value, "imports") {
+        // `jsr:` and URLs are left out: the table knows packages of npm.
         let npm = target
             .as_str()
             .and_then(|target| target.strip_prefix("npm:"));

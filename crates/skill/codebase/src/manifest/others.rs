@@ -21,7 +21,8 @@ pub(super) fn pubspec(text: &str) -> Result<Manifest, Broken> {
             }
             continue;
         }
-        // Names are at the first level of their section; below are their sources.
+        // Names are at the first level of their section, whose indentation is up to the author;
+        // below are their sources.
         if level == 0 {
             level = line.indent;
         }
@@ -37,10 +38,7 @@ pub(super) fn pubspec(text: &str) -> Result<Manifest, Broken> {
         }
     }
     if manifest.name.is_none() {
-        return Err(Broken {
-            line: None,
-            reason: "not a pubspec.yaml: it has no name".to_owned(),
-        });
+        return Err(Broken::whole("not a pubspec.yaml: it has no name"));
     }
     if manifest
         .dependencies
@@ -54,7 +52,6 @@ pub(super) fn pubspec(text: &str) -> Result<Manifest, Broken> {
 }
 
 /// `mix.exs`.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn mix(text: &str) -> Result<Manifest, Broken> {
     let mut manifest = Manifest::default();
     let mut version = None;
@@ -67,6 +64,7 @@ pub(super) fn mix(text: &str) -> Result<Manifest, Broken> {
         if let Some(rest) = line.trim_start_matches('[').strip_prefix("{:") {
             let name = rest.split(',').next().unwrap_or_default().trim();
             let development = line.contains("only:") && !line.contains(":prod");
+            // The first text may also be a path or the address of a repository.
             let requirement = first.filter(|text| text.contains(|c: char| c.is_ascii_digit()));
             manifest.needs(name, requirement, development);
         } else if let Some(name) = line.strip_prefix("app: :") {
@@ -88,17 +86,13 @@ pub(super) fn mix(text: &str) -> Result<Manifest, Broken> {
 }
 
 /// `Package.swift`.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn swift(text: &str) -> Result<Manifest, Broken> {
     let version = text
         .lines()
         .next()
         .and_then(|line| line.split_once("swift-tools-version:"));
     let version = version.map(|(_, version)| version.trim().to_owned());
-    let mut manifest = Manifest {
-        platforms: vec![("swift", version)],
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::of("swift", version);
     let text = super::gradle::without_comments(text);
     for line in text.lines().map(str::trim) {
         let words = quoted(line);
@@ -106,6 +100,7 @@ pub(super) fn swift(text: &str) -> Result<Manifest, Broken> {
             manifest.name = words.first().and_then(|name| text::name(name));
         } else if let Some((_, rest)) = line.split_once(".package(") {
             let words = quoted(rest);
+            // `path:` names a package of the same repository.
             let Some(url) = words.iter().find(|word| word.contains("://")) else {
                 continue;
             };

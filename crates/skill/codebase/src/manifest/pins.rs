@@ -7,10 +7,7 @@ use super::Manifest;
 
 fn pin(id: &'static str, version: Option<&str>) -> Manifest {
     let version = version.map(|version| version.trim().trim_start_matches('v').to_owned());
-    Manifest {
-        platforms: vec![(id, version.filter(|version| !version.is_empty()))],
-        ..Manifest::default()
-    }
+    Manifest::of(id, version.filter(|version| !version.is_empty()))
 }
 
 fn first_line(text: &str) -> Option<&str> {
@@ -19,31 +16,20 @@ fn first_line(text: &str) -> Option<&str> {
         .find(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// `.nvmrc`, `.node-version`.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
-pub(super) fn node(text: &str) -> Result<Manifest, Broken> {
-    Ok(pin("nodejs", first_line(text)))
-}
-
-/// `.python-version`.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
-pub(super) fn python(text: &str) -> Result<Manifest, Broken> {
-    Ok(pin("python", first_line(text)))
+/// `.nvmrc`, `.node-version`, `.python-version`: one line with a version.
+pub(super) fn line(text: &str, id: &'static str) -> Result<Manifest, Broken> {
+    Ok(pin(id, first_line(text)))
 }
 
 /// `.ruby-version`.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn ruby(text: &str) -> Result<Manifest, Broken> {
-    let line = first_line(text);
-    Ok(pin(
-        "ruby",
-        line.map(|line| line.trim_start_matches("ruby-")),
-    ))
+    let line = first_line(text).map(|line| line.trim_start_matches("ruby-"));
+    Ok(pin("ruby", line))
 }
 
 /// `rust-toolchain` and `rust-toolchain.toml`.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn rust(text: &str) -> Result<Manifest, Broken> {
+    // Either form under either name: the one without an ending may hold TOML, too.
     let toml = text::toml(text).ok();
     let channel = toml
         .as_ref()
@@ -62,7 +48,6 @@ pub(super) fn dotnet(text: &str) -> Result<Manifest, Broken> {
 }
 
 /// `.tool-versions` of asdf and mise.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn asdf(text: &str) -> Result<Manifest, Broken> {
     let mut manifest = Manifest::default();
     for line in text.lines() {

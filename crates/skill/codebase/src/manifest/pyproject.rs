@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use super::super::report::PackageManager;
-use super::super::text::{self, Broken};
+use super::super::text::{self, Broken, toml_version};
 use super::python::normal;
 use super::{Manifest, Purpose};
 
@@ -36,16 +36,16 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
     }
     for (name, value) in text::entries(poetry, "dependencies") {
         if name == "python" {
-            version = version.or(requirement(value));
+            version = version.or(toml_version(value));
         } else {
-            manifest.needs(&normal(name), requirement(value), false);
+            manifest.needs(&normal(name), toml_version(value), false);
         }
     }
     let groups = text::entries(poetry, "group")
         .filter_map(|(_, group)| table(group.as_table()?, "dependencies"));
     for group in table(poetry, "dev-dependencies").into_iter().chain(groups) {
         for (name, value) in group {
-            manifest.needs(&normal(name), requirement(value), true);
+            manifest.needs(&normal(name), toml_version(value), true);
         }
     }
     if let Some(uv) = table(tool, "uv") {
@@ -73,14 +73,7 @@ fn table<'a>(parent: &'a Table, key: &str) -> Option<&'a Table> {
     parent.get(key).and_then(Value::as_table)
 }
 
-/// What Poetry says of a dependency's version.
-fn requirement(value: &Value) -> Option<&str> {
-    value
-        .as_str()
-        .or_else(|| value.get("version").and_then(Value::as_str))
-}
-
-/// A list of requirements. Groups that include others name them in a table, which
+/// Reads a list of requirements. Groups that include others name them in a table, which
 /// says nothing new.
 fn list(value: Option<&Value>, manifest: &mut Manifest, development: bool) {
     for item in value.and_then(Value::as_array).into_iter().flatten() {
@@ -96,6 +89,7 @@ fn manager(whole: &Table, tool: &Table) -> Option<PackageManager> {
     let named = |name: &str| tool.contains_key(name) || backend.starts_with(name);
     if named("uv") {
         Some(PackageManager::Uv)
+    // uv first: a project that moves to uv may keep the build backend that it had.
     } else if named("poetry") {
         Some(PackageManager::Poetry)
     } else if named("pdm") {
@@ -105,7 +99,7 @@ fn manager(whole: &Table, tool: &Table) -> Option<PackageManager> {
     }
 }
 
-/// What installs commands is an application; what is otherwise built is a library.
+/// A package that installs commands is an application; one that is only built is a library.
 fn purpose(whole: &Table, project: &Table, poetry: &Table) -> Option<Purpose> {
     let scripts =
         |table: &Table| table.contains_key("scripts") || table.contains_key("gui-scripts");

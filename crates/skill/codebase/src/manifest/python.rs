@@ -7,8 +7,8 @@ use super::super::report::PackageManager;
 use super::super::text::{self, Broken, quoted, yaml_lines};
 use super::{Manifest, Purpose};
 
-/// A requirement of a package (PEP 508): its name as names are compared, and what
-/// stands behind it, without extras and marker.
+/// Splits a requirement (PEP 508) into its normalized name and the version that
+/// follows, without extras and marker.
 pub(super) fn requirement(text: &str) -> Option<(String, Option<&str>)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_'));
@@ -27,11 +27,12 @@ pub(super) fn requirement(text: &str) -> Option<(String, Option<&str>)> {
         .trim_start_matches('(')
         .trim_end_matches(')')
         .trim();
+    // `name @ https://…`: an address, which may hold a password.
     let named = !version.is_empty() && !version.starts_with('@');
     Some((normal(name), named.then_some(version)))
 }
 
-/// A package's name as names are compared (PEP 503).
+/// Normalizes a package's name (PEP 503).
 pub(super) fn normal(name: &str) -> String {
     let mut normal = String::with_capacity(name.len());
     for letter in name.chars() {
@@ -53,23 +54,10 @@ impl Manifest {
     }
 }
 
-/// `requirements.txt`.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
-pub(super) fn requirements(text: &str) -> Result<Manifest, Broken> {
-    Ok(lines(text, false))
-}
-
-/// `requirements-dev.txt`.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
-pub(super) fn development(text: &str) -> Result<Manifest, Broken> {
-    Ok(lines(text, true))
-}
-
-fn lines(text: &str, development: bool) -> Manifest {
-    let mut manifest = Manifest {
-        platforms: vec![("python", None)],
-        ..Manifest::default()
-    };
+/// `requirements.txt`, or with `development` `requirements-dev.txt`.
+pub(super) fn requirements(text: &str, development: bool) -> Result<Manifest, Broken> {
+    let mut manifest = Manifest::of("python", None);
+    // A backslash continues a line, as in the output of `pip-compile --generate-hashes`.
     let text = text.trim_start_matches('\u{feff}').replace("\\\n", " ");
     for line in text.lines() {
         let line = line.split(" #").next().unwrap_or_default().trim();
@@ -81,13 +69,14 @@ fn lines(text: &str, development: bool) -> Manifest {
                 let remark = format!("'{file}' is named here and not followed");
                 manifest.remarks.push(remark);
             }
+        // A bare address names no package.
         } else if !line.contains("://") || line.contains('@') {
-            // Options of one requirement (`--hash`) stand behind it.
+            // Options of one requirement (`--hash`) follow it.
             let end = line.find(" --").unwrap_or(line.len());
             manifest.requires(line.get(..end).unwrap_or_default(), development);
         }
     }
-    manifest
+    Ok(manifest)
 }
 
 /// `Pipfile`.
@@ -104,22 +93,15 @@ pub(super) fn pipfile(text: &str) -> Result<Manifest, Broken> {
     };
     for (key, development) in [("packages", false), ("dev-packages", true)] {
         for (name, value) in text::entries(&toml, key) {
-            let version = value
-                .as_str()
-                .or_else(|| value.get("version").and_then(Value::as_str));
-            manifest.needs(&normal(name), version, development);
+            manifest.needs(&normal(name), text::toml_version(value), development);
         }
     }
     Ok(manifest)
 }
 
 /// `setup.cfg`. One that only holds settings of tools says nothing.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn setup_cfg(text: &str) -> Result<Manifest, Broken> {
-    let mut manifest = Manifest {
-        platforms: vec![("python", None)],
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::of("python", None);
     let (mut section, mut key) = ("", "");
     for line in text.lines() {
         let indented = line.starts_with([' ', '\t']);
@@ -160,7 +142,6 @@ pub(super) fn setup_cfg(text: &str) -> Result<Manifest, Broken> {
 }
 
 /// `setup.py`: arguments that are plain texts, and lists of them.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn setup_py(text: &str) -> Result<Manifest, Broken> {
     let text: String = text
         .lines()
@@ -170,6 +151,7 @@ pub(super) fn setup_py(text: &str) -> Result<Manifest, Broken> {
     let argument = |key: &str| -> Option<&str> {
         let found = text.match_indices(key).find_map(|(at, _)| {
             let before = text.get(..at)?.chars().next_back();
+            // `name` is also the end of `package_name`.
             let whole = before.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | ','));
             let rest = text.get(at + key.len()..)?.trim_start();
             rest.strip_prefix('=')
@@ -191,7 +173,7 @@ pub(super) fn setup_py(text: &str) -> Result<Manifest, Broken> {
     };
     for (key, development) in [("install_requires", false), ("tests_require", true)] {
         let list = argument(key).and_then(|rest| rest.strip_prefix('['));
-        // The list ends at the first bracket that is in no quotes: extras have some.
+        // The list ends at the first bracket outside quotes: `"name[extra]"` has one inside.
         let mut open = None;
         let end = list.and_then(|list| {
             list.char_indices()
@@ -221,10 +203,7 @@ pub(super) fn setup_py(text: &str) -> Result<Manifest, Broken> {
 
 /// `environment.yml` of conda.
 pub(super) fn conda(text: &str) -> Result<Manifest, Broken> {
-    let mut manifest = Manifest {
-        manager: Some(PackageManager::Conda),
-        ..Manifest::default()
-    };
+    let mut manifest = Manifest::managed_by(PackageManager::Conda);
     let mut section = "";
     let mut seen = false;
     let mut version = None;
@@ -246,11 +225,11 @@ pub(super) fn conda(text: &str) -> Result<Manifest, Broken> {
             }
         }
     }
+    // `environment.yml` is a common name: without dependencies the file is of another program.
     if !seen {
-        return Err(Broken {
-            line: None,
-            reason: "not an environment of conda: it lists no dependencies".to_owned(),
-        });
+        return Err(Broken::whole(
+            "not an environment of conda: it lists no dependencies",
+        ));
     }
     manifest.platforms.push(("python", version));
     Ok(manifest)

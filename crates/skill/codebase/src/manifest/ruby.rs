@@ -4,7 +4,6 @@ use super::super::text::{self, Broken, quoted};
 use super::{Manifest, Purpose};
 
 /// `Gemfile`. Gems in a group for developing or testing are for developing.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn gemfile(text: &str) -> Result<Manifest, Broken> {
     let mut manifest = Manifest::default();
     let mut version = None;
@@ -28,6 +27,8 @@ pub(super) fn gemfile(text: &str) -> Result<Manifest, Broken> {
         }
         if line == "end" {
             groups -= usize::from(blocks.pop() == Some(true));
+        // Each of these has an `end`. A modifier as in `gem "x" if y` has none, and does not begin
+        // its line.
         } else if line.ends_with(" do") || line.starts_with("if ") || line.starts_with("unless ") {
             let group = call(line, "group").is_some_and(developing);
             groups += usize::from(group);
@@ -43,7 +44,6 @@ fn developing(line: &str) -> bool {
 }
 
 /// A gemspec.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 pub(super) fn gemspec(text: &str) -> Result<Manifest, Broken> {
     let mut manifest = Manifest {
         purpose: Some(Purpose::Library),
@@ -76,13 +76,13 @@ pub(super) fn gemspec(text: &str) -> Result<Manifest, Broken> {
     Ok(manifest)
 }
 
-/// A line without the comment that it may be.
+/// Returns a line; an empty one where it is a comment.
 fn code(line: &str) -> &str {
     let line = line.trim();
     if line.starts_with('#') { "" } else { line }
 }
 
-/// What follows the name of a method that a line calls.
+/// Returns what follows the name of a method that a line calls.
 fn call<'a>(line: &'a str, method: &str) -> Option<&'a str> {
     let rest = line.strip_prefix(method)?;
     rest.starts_with([' ', '(']).then_some(rest)
