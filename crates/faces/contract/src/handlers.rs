@@ -1,9 +1,9 @@
 //! The services as traits of this project, which the build writes.
 //!
 //! A handler is a method of what its caller may see: [`Handlers`] makes the [`View`] of each
-//! call before it calls the handler, and nobody else reaches the service, so a handler that
-//! forgets whose call it is does not exist. A value that needs a right of its own
-//! (`(repertoire.v1.needs)`) is asked about there as well.
+//! call before it calls the handler, and the service cannot be reached otherwise, so no handler
+//! can forget to filter. The right that a value needs (`(repertoire.v1.needs)`) is checked there
+//! as well.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -16,17 +16,17 @@ use super::access::{access_of, action};
 use super::{status, v1};
 use model::Failure;
 
-/// What a handler answers; its failure becomes a status in one place.
+/// The answer of a handler; its failure becomes a status in one place.
 pub type Answer<T> = Result<Response<T>, Failure>;
 
-/// What a stream of answers sends.
+/// The messages that a stream of answers sends.
 pub type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// A service that shows each caller what it may see.
 pub trait View: Clone + Send + Sync + 'static {
-    /// The same service for one call, found by what the call carries; borrowed where its
-    /// caller sees all of it. Every service says this, so none shows all because somebody
-    /// forgot.
+    /// Returns the same service for one call, by the extensions of the call; borrowed where its
+    /// caller sees all of it. There is no default, so that no service shows everything because
+    /// somebody forgot.
     fn view<'a>(&'a self, call: &Extensions) -> impl Future<Output = Cow<'a, Self>> + Send;
 }
 
@@ -35,7 +35,7 @@ pub trait View: Clone + Send + Sync + 'static {
 pub struct Handlers<S>(S);
 
 impl<S: View> Handlers<S> {
-    /// Those of a service that sees everything.
+    /// Creates the handlers of a service that sees everything.
     #[must_use]
     pub fn new(service: S) -> Self {
         Self(service)
@@ -46,7 +46,7 @@ impl<S: View> Handlers<S> {
     }
 }
 
-/// Asks for the action that a value of a request needs: `of` has those that need one.
+/// Checks the action that a value of a request needs; `of` has the values that need one.
 fn needs<T>(request: &Request<T>, value: i32, of: &[(i32, &str)]) -> Result<(), Failure> {
     let of = of.iter().find(|(known, _)| *known == value);
     match of.and_then(|(_, name)| action(name)) {
