@@ -22,7 +22,7 @@ const PROTO: &str = "../../../proto";
 /// Where the contract is, below them: every file there is a part of it.
 const CONTRACT: &str = "repertoire/v1";
 /// The files that come first, in the order in which agents and documents see their rpcs.
-/// A new file needs no place here: it comes after them.
+/// A new file needs no entry here: it comes after them.
 const FIRST: [&str; 5] = [
     "admin.proto",
     "registry.proto",
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     config.enable_type_names();
     tonic_prost_build::configure()
         .bytes(".repertoire.v1")
-        // The same answer in the same order, whenever it is asked for.
+        // Maps with an order: the same answer is the same bytes each time.
         .btree_map(".repertoire.v1")
         .codec_path("crate::CheckedCodec")
         .compile_fds_with_config(compiler.file_descriptor_set(), config)?;
@@ -99,6 +99,7 @@ fn number(value: &Value) -> Option<String> {
         Value::I32(n) => n.to_string(),
         _ => return None,
     };
+    // In groups of three, as clippy wants long literals.
     let mut grouped = String::new();
     for (at, digit) in text.chars().enumerate() {
         if at > 0 && (text.len() - at).is_multiple_of(3) && !grouped.ends_with('-') {
@@ -179,11 +180,13 @@ impl Checks {
         let ignored = rules
             .get_field_by_name("ignore")
             .and_then(|v| v.as_enum_number())
+            // `IGNORE_ALWAYS`.
             == Some(3);
         if ignored {
             return Ok(());
         }
         let name = field.name();
+        // Keywords of Rust that the contract has as names of fields.
         let access = if matches!(name, "match" | "ref" | "type") {
             format!("self.r#{name}")
         } else {
@@ -218,6 +221,7 @@ impl Checks {
                 "if {access}.trim().is_empty() {{ out.push(Violation::required(\"{name}\", {sentence:?})); }}"
             )?;
         }
+        // prost keeps the fields of a oneof in an enum of its own, where `self.NAME` does not lead.
         let in_oneof = field
             .containing_oneof()
             .is_some_and(|oneof| !oneof.is_synthetic());
@@ -277,28 +281,24 @@ impl Checks {
             }
             let of = of.as_message().ok_or("rules of a type are a message")?;
             for (bound, limit) in of.fields() {
-                let limit_text = number(limit);
-                let check = match (kind, bound.name(), limit_text) {
-                    ("string", "max_len", Some(n)) => {
-                        format!("max_chars({value}, {n}, || {path}, out);")
-                    }
-                    ("string", "min_len", Some(n)) => {
-                        format!("min_chars({value}, {n}, || {path}, out);")
-                    }
-                    ("bytes", "max_len", Some(n)) => {
-                        format!("max_bytes({value}, {n}, || {path}, out);")
-                    }
-                    ("double" | "int32" | "int64" | "uint32", "lte", Some(n)) => {
-                        format!("at_most(*{value}, {n}, || {path}, out);")
-                    }
-                    ("double" | "int32" | "int64" | "uint32", "gte", Some(n)) => {
-                        format!("at_least(*{value}, {n}, || {path}, out);")
-                    }
-                    ("repeated", "max_items", Some(n)) if list => {
-                        format!("max_items({value}.len(), {n}, || {path}, out);")
-                    }
-                    ("repeated", "min_items", Some(n)) if list => {
-                        format!("min_items({value}.len(), {n}, || {path}, out);")
+                let function = match (kind, bound.name()) {
+                    ("string", "max_len") => "max_chars",
+                    ("string", "min_len") => "min_chars",
+                    ("bytes", "max_len") => "max_bytes",
+                    ("double" | "int32" | "int64" | "uint32", "lte") => "at_most",
+                    ("double" | "int32" | "int64" | "uint32", "gte") => "at_least",
+                    ("repeated", "max_items") if list => "max_items",
+                    ("repeated", "min_items") if list => "min_items",
+                    _ => "",
+                };
+                let argument = match function {
+                    "at_most" | "at_least" => format!("*{value}"),
+                    "max_items" | "min_items" => format!("{value}.len()"),
+                    _ => value.to_owned(),
+                };
+                let check = match (kind, bound.name(), number(limit)) {
+                    (_, _, Some(n)) if !function.is_empty() => {
+                        format!("{function}({argument}, {n}, || {path}, out);")
                     }
                     ("repeated", "items", None) if list => {
                         let mut each = String::new();

@@ -1,4 +1,4 @@
-//! What the contract says of who may call, and of what the audit trail records.
+//! Reads who may call each rpc, and what the audit trail records of it.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -7,11 +7,11 @@ use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 
 use super::PACKAGE;
 
-/// What a caller of each rpc must be allowed to do.
+/// The access rules of all rpcs.
 pub(super) struct Access(Vec<MethodAccess>);
 
 struct MethodAccess {
-    /// As it stands in the path of a call.
+    /// As in the path of a call.
     path: String,
     /// Name of the action, as the enum of the contract writes it.
     action: String,
@@ -35,7 +35,7 @@ const READING: [&str; 4] = [
 ];
 
 impl Access {
-    /// Fails for an rpc that does not say it: nothing is open because somebody forgot.
+    /// Reads the options. Fails for an rpc without an action: none is open because somebody forgot.
     pub(super) fn read(pool: &DescriptorPool) -> Result<Self, Box<dyn Error>> {
         let option = pool
             .get_extension_by_name("repertoire.v1.access")
@@ -72,6 +72,7 @@ impl Access {
                 };
                 let names = listed.split(',').filter(|name| !name.is_empty());
                 let names: Vec<String> = names.map(str::to_owned).collect();
+                // A misspelled field would leave the skill unchecked, so it fails the build.
                 for path in names.iter().chain(Some(&skill)) {
                     let mut message = Some(method.input());
                     for part in path.split('.').filter(|part| !part.is_empty()) {

@@ -59,7 +59,7 @@ fn service_of(
     }
     write!(
         code,
-        "/// What `{name}` does, for the caller whose view `self` is.\n\
+        "/// The handlers of `{name}`, for the caller whose view `self` is.\n\
          pub trait {name}: View {{\n{calls}}}\n\
          #[tonic::async_trait]\n\
          impl<S: {name}> v1::{module}_server::{name} for Handlers<S> {{\n{streams}{wrapped}}}\n"
@@ -67,14 +67,15 @@ fn service_of(
     Ok(())
 }
 
-/// Asks for the rights that values of the request need. Such a value is in a field of the
-/// request itself, where this finds it.
+/// Writes the checks of rights that values of a request need. Such a value must be in a field of
+/// the request itself.
 fn rights(
     method: &MethodDescriptor,
     needs: &ExtensionDescriptor,
 ) -> Result<String, Box<dyn Error>> {
     let mut code = String::new();
     for (field, values) in valued(&method.input(), needs) {
+        // The generated check sees the request before the handler, so not the messages of a stream.
         if method.is_client_streaming() || field.contains('.') {
             let name = method.full_name();
             return Err(format!("{name}: `needs` is known for plain fields of one request").into());
@@ -118,7 +119,7 @@ fn valued(message: &MessageDescriptor, needs: &ExtensionDescriptor) -> Vec<(Stri
     found
 }
 
-/// Of the request and of the answer, each of them one message.
+/// Returns the Rust types of one request and one answer.
 fn types(method: &MethodDescriptor) -> (String, String) {
     let (request, response) = (method.input(), method.output());
     let request = format!("v1::{}", request.name());

@@ -50,7 +50,7 @@ use admission::{
     Admission, Intake, Length, Patience, Peer, Permit, is_refusal, timeout, with_reader,
 };
 use audit::{Audit, Call};
-use contract::{Looks, looked_at, outcome};
+use contract::{CodecHooks, outcome, status, with_codec_hooks};
 use executor::with_deadline;
 use gateway::Transport;
 use grpc::Deadline;
@@ -384,18 +384,17 @@ where
         request: Request<Body>,
         call: Option<&Call>,
     ) -> Result<Response<Body>, Infallible> {
-        let looks = Looks {
+        let hooks = CodecHooks {
             authorizer: (self.method.action)
                 .and_then(|of| self.state.guards.namespaces.authorizer(&self.access, of)),
             noted: call.map(Call::noted),
         };
         let inner = &mut self.inner;
-        // The common case: no task-local has to be set for it.
-        if looks.authorizer.is_none() && looks.noted.is_none() {
+        if hooks.authorizer.is_none() && hooks.noted.is_none() {
             return inner.call(request).await;
         }
         // The codec is made while the call is polled, so the call is made there as well.
-        let answer = looked_at(looks, async move { inner.call(request).await });
+        let answer = with_codec_hooks(hooks, async move { inner.call(request).await });
         match call {
             None => answer.await,
             Some(call) => call.work(answer).await,

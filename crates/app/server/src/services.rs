@@ -63,7 +63,7 @@ pub(super) fn routes(domain: &Domain) -> Router {
     let audit = grpc::AuditService(domain.audit.clone());
     add!(v1::audit_server::AuditServer::new(Handlers::new(audit)));
     let bytes = domain.host.max_message_bytes();
-    let host = grpc::tool_host::ToolHostService::new(domain.host.clone());
+    let host = grpc::tool_host::ToolHostService(domain.host.clone());
     add!(
         v1::tool_host_server::ToolHostServer::new(Handlers::new(host))
             .max_decoding_message_size(bytes)

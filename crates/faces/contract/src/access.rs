@@ -1,5 +1,4 @@
-//! What the contract says of who may call: the action of each rpc, and the skill that a
-//! request names.
+//! Access rules of the contract: the action of each rpc, and the skill that a request names.
 //!
 //! Whether a caller may do an action at all is decided where its call comes in; whether to
 //! this skill, where the request is decoded ([`CheckedCodec`](super::CheckedCodec)), before
@@ -13,21 +12,21 @@ use super::v1;
 use access::{Access, Actions, Authorize};
 use model::{Failure, Principal};
 
-/// Of each rpc by its path: the action, and whether the audit trail has its calls.
+/// Path, action, and whether the audit trail records calls, of each rpc.
 const RPCS: &[(&str, &str, bool)] = include!(concat!(env!("OUT_DIR"), "/access.rs"));
 
-/// The action of each rpc, by its path; none: everybody may call it.
+/// Returns the action of each rpc, by its path; none: everybody may call it.
 pub fn actions() -> impl Iterator<Item = (&'static str, Option<access::Action>)> {
     RPCS.iter().map(|(path, name, _)| (*path, action(name)))
 }
 
-/// The audit trail has an event of each call of an rpc, by its path. One that there is none of
-/// would be recorded.
+/// Returns whether the audit trail records the calls of an rpc, by its path.
 #[must_use]
 pub fn is_recorded(path: &str) -> bool {
     let unrecorded = RPCS
         .iter()
         .any(|(known, _, recorded)| *known == path && !recorded);
+    // An unknown path is recorded: better one event too many than a change without one.
     !unrecorded
 }
 
@@ -39,14 +38,15 @@ pub(super) fn action(name: &str) -> Option<access::Action> {
     (name != "anything").then(|| name.parse().expect("an action of the contract"))
 }
 
-/// Who makes a call and what it may do, as the server's layers found out and put into it.
+/// Returns the caller of a call and its rights, which the layers of the server put into it.
 #[must_use]
 pub fn access_of(call: &http::Extensions) -> Access {
     let found = call.get().cloned();
+    // No rights where a layer forgot to put them in.
     found.unwrap_or_else(|| Access::without_sign_in(Principal::anonymous(), Actions::default()))
 }
 
-/// An action as the contract has it.
+/// Converts an action to that of the contract.
 ///
 /// # Panics
 ///
@@ -58,38 +58,39 @@ pub fn action_on_wire(action: access::Action) -> v1::Action {
     v1::Action::from_str_name(&name).expect("an action of the contract")
 }
 
-/// An action of the contract; none: everybody may do it, or it is none.
+/// Converts an action of the contract; none where everybody may do it, or it is unknown.
 #[must_use]
 pub fn action_from_wire(action: v1::Action) -> Option<access::Action> {
     let mut all = access::Action::ALL.iter().copied();
     all.find(|known| action_on_wire(*known) == action)
 }
 
-/// What is asked and told where the messages of a call are decoded and encoded.
+/// What a codec does with the messages of a call besides decoding and encoding them.
 #[derive(Clone, Default)]
-pub struct Looks {
-    /// Who decides. None: its caller may do its action to every skill, or the call is the
-    /// server's own.
+pub struct CodecHooks {
+    /// Decides about the skill that a request names. None: the caller may do its action to every
+    /// skill, or the call is the server's own.
     pub authorizer: Option<Arc<dyn Authorize>>,
-    /// Who notes what the call is done to. None: its calls are not recorded.
+    /// Records what the call is done to. None: its calls are not recorded.
     pub noted: Option<audit::Noted>,
 }
 
+// tonic makes a codec by `Default`, without a way to hand it anything of the call.
 tokio::task_local! {
-    static LOOKS: Looks;
+    static HOOKS: CodecHooks;
 }
 
-/// Has codecs that are made while a future is polled look at their messages so.
-pub async fn looked_at<F: Future>(looks: Looks, future: F) -> F::Output {
-    LOOKS.scope(looks, future).await
+/// Gives hooks to the codecs that are made while a future is polled.
+pub async fn with_codec_hooks<F: Future>(hooks: CodecHooks, future: F) -> F::Output {
+    HOOKS.scope(hooks, future).await
 }
 
-/// How codecs that are made now look at their messages.
-pub(super) fn looks() -> Looks {
-    LOOKS.try_with(Clone::clone).unwrap_or_default()
+/// Returns the hooks for a codec that is made now.
+pub(super) fn codec_hooks() -> CodecHooks {
+    HOOKS.try_with(Clone::clone).unwrap_or_default()
 }
 
-/// Asks whether a request may do its action to the skill that it names.
+/// Checks whether a request may do its action to the skill that it names.
 pub(super) fn allowed(authorizer: &dyn Authorize, name: &str, skill: &str) -> Result<(), Failure> {
     action(name).map_or(Ok(()), |action| authorizer.allow(action, skill))
 }

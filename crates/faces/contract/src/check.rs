@@ -1,6 +1,8 @@
 //! Checks of requests, called by the code that the build writes from the
 //! validation rules.
 
+use std::cmp::Ordering;
+
 use super::access::allowed;
 use ::access::Authorize;
 use model::Failure;
@@ -13,21 +15,21 @@ pub trait Checked {
     /// Adds every rule that the message breaks.
     fn check(&self, out: &mut Vec<Violation>);
 
-    /// Asks whether the action of its rpc may be done to the skill that it names.
+    /// Checks whether the action of its rpc may be done to the skill that it names.
     ///
     /// # Errors
     /// It may not.
     fn authorize(&self, _: &dyn Authorize) -> Result<(), Failure> {
-        // It names none.
+        // The default is for messages that name no skill.
         Ok(())
     }
 
-    /// Adds what it says that its call is done to. False: it says nothing of that.
+    /// Adds the names of what its call is done to. False: the message has no such field.
     fn names<'a>(&'a self, _: &mut Vec<&'a str>) -> bool {
         false
     }
 
-    /// It answers one message of a stream: the code of a refusal.
+    /// Returns, for the answer to one message of a stream, the code of a refusal.
     fn item(&self) -> Option<Option<&str>> {
         None
     }
@@ -40,9 +42,9 @@ pub struct Violation {
     pub field: String,
     /// The rule, such as `string.max_len`.
     pub rule: &'static str,
-    /// What is wrong, as a sentence.
+    /// The problem, as a sentence.
     pub message: String,
-    /// What to do next; empty where the contract says nothing.
+    /// The next step; empty where the contract says nothing.
     pub hint: &'static str,
 }
 
@@ -71,7 +73,7 @@ fn push(
     });
 }
 
-/// Gives what was found of a field since `start` the field's hint.
+/// Adds the hint of a field to its violations, those from `start` on.
 fn hint(out: &mut [Violation], start: usize, hint: &'static str) {
     for violation in out.iter_mut().skip(start) {
         violation.hint = hint;
@@ -79,61 +81,41 @@ fn hint(out: &mut [Violation], start: usize, hint: &'static str) {
 }
 
 fn max_chars(value: &str, max: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
-    // No more characters than bytes: most values are decided without a count.
+    // A text has no more characters than bytes, so most need no count.
     if value.len() > max {
         let count = value.chars().count();
         if count > max {
-            push(
-                out,
-                path,
-                "string.max_len",
-                format!("must have at most {max} characters, has {count}"),
-            );
+            let message = format!("must have at most {max} characters, has {count}");
+            push(out, path, "string.max_len", message);
         }
     }
 }
 
 fn min_chars(value: &str, min: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     if value.chars().take(min).count() < min {
-        push(
-            out,
-            path,
-            "string.min_len",
-            format!("must have at least {min} characters"),
-        );
+        let message = format!("must have at least {min} characters");
+        push(out, path, "string.min_len", message);
     }
 }
 
 fn max_bytes(value: &[u8], max: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     if value.len() > max {
-        push(
-            out,
-            path,
-            "bytes.max_len",
-            format!("must have at most {max} bytes, has {}", value.len()),
-        );
+        let message = format!("must have at most {max} bytes, has {}", value.len());
+        push(out, path, "bytes.max_len", message);
     }
 }
 
 fn max_items(count: usize, max: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     if count > max {
-        push(
-            out,
-            path,
-            "repeated.max_items",
-            format!("must have at most {max} items, has {count}"),
-        );
+        let message = format!("must have at most {max} items, has {count}");
+        push(out, path, "repeated.max_items", message);
     }
 }
 
 fn min_items(count: usize, min: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     if count < min {
-        push(
-            out,
-            path,
-            "repeated.min_items",
-            format!("must have at least {min} items, has {count}"),
-        );
+        let message = format!("must have at least {min} items, has {count}");
+        push(out, path, "repeated.min_items", message);
     }
 }
 
@@ -143,17 +125,10 @@ fn at_most<T: Copy + PartialOrd + std::fmt::Display>(
     path: impl FnOnce() -> String,
     out: &mut Vec<Violation>,
 ) {
-    // What is no number is within no bounds.
-    if value
-        .partial_cmp(&max)
-        .is_none_or(std::cmp::Ordering::is_gt)
-    {
-        push(
-            out,
-            path,
-            "number.lte",
-            format!("must be at most {max}, is {value}"),
-        );
+    // NaN compares with nothing, so it breaks every bound.
+    if value.partial_cmp(&max).is_none_or(Ordering::is_gt) {
+        let message = format!("must be at most {max}, is {value}");
+        push(out, path, "number.lte", message);
     }
 }
 
@@ -163,27 +138,16 @@ fn at_least<T: Copy + PartialOrd + std::fmt::Display>(
     path: impl FnOnce() -> String,
     out: &mut Vec<Violation>,
 ) {
-    if value
-        .partial_cmp(&min)
-        .is_none_or(std::cmp::Ordering::is_lt)
-    {
-        push(
-            out,
-            path,
-            "number.gte",
-            format!("must be at least {min}, is {value}"),
-        );
+    if value.partial_cmp(&min).is_none_or(Ordering::is_lt) {
+        let message = format!("must be at least {min}, is {value}");
+        push(out, path, "number.gte", message);
     }
 }
 
 fn known(known: bool, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     if !known {
-        push(
-            out,
-            path,
-            "enum.defined_only",
-            "must be a value that the enum names".to_owned(),
-        );
+        let message = "must be a value that the enum names".to_owned();
+        push(out, path, "enum.defined_only", message);
     }
 }
 

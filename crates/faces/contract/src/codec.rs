@@ -8,14 +8,14 @@ use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder
 use tonic_prost::{ProstDecoder, ProstEncoder};
 
 use super::Checked;
-use super::access::{Looks, looks};
+use super::access::{CodecHooks, codec_hooks};
 use super::status::{invalid, status};
 use model::{Code, Failure};
 
 /// Bytes of the buffer that each request gets before any of it is there; it grows with
-/// what comes. Most requests are smaller, and a piece of memory of this size is always
-/// at hand: tonic's own 8 KiB took 8 % of the server's time while agents began sessions,
-/// between which no such piece is left whole.
+/// what comes. Most requests are smaller, and the allocator always has a block of this size:
+/// tonic's own 8 KiB took 8 % of the server's time while agents began sessions, which fragment
+/// the memory.
 const REQUEST_BYTES: usize = 512;
 
 /// Protobuf, with requests checked as soon as they are decoded.
@@ -41,14 +41,14 @@ where
     fn encoder(&mut self) -> Self::Encoder {
         NotedEncoder {
             inner: ProstEncoder::default(),
-            noted: looks().noted,
+            noted: codec_hooks().noted,
         }
     }
 
     fn decoder(&mut self) -> Self::Decoder {
         CheckedDecoder {
             inner: ProstDecoder::default(),
-            looks: U::REQUEST.then(looks).unwrap_or_default(),
+            hooks: U::REQUEST.then(codec_hooks).unwrap_or_default(),
         }
     }
 }
@@ -56,7 +56,7 @@ where
 /// Decodes a message and, where it is a request, checks it.
 pub struct CheckedDecoder<U> {
     inner: ProstDecoder<U>,
-    looks: Looks,
+    hooks: CodecHooks,
 }
 
 /// Encodes a message and, where it answers one of a stream that is recorded, notes it.
@@ -89,6 +89,8 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
 
     fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
         let decoded = self.inner.decode(buf);
+        // An answer that cannot be read is the fault of the server that sent it: tonic's own status
+        // stays.
         let decoded = if U::REQUEST {
             decoded.map_err(|error| status(unreadable(error.message())))
         } else {
@@ -103,13 +105,15 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
             if !violations.is_empty() {
                 return Err(status(invalid(violations)));
             }
+            // Recorded before the authorizer decides: the trail also says to which skill a call was
+            // refused.
             let mut names = Vec::new();
-            if let Some(noted) = &self.looks.noted
+            if let Some(noted) = &self.hooks.noted
                 && message.names(&mut names)
             {
                 noted.names(names);
             }
-            if let Some(authorizer) = &self.looks.authorizer {
+            if let Some(authorizer) = &self.hooks.authorizer {
                 message.authorize(&**authorizer).map_err(status)?;
             }
         }
@@ -118,7 +122,7 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
 
     fn buffer_settings(&self) -> BufferSettings {
         if U::REQUEST {
-            // The threshold is for what is sent.
+            // The second number, the threshold for flushing, concerns encoders only.
             BufferSettings::new(REQUEST_BYTES, REQUEST_BYTES)
         } else {
             BufferSettings::default()
@@ -126,7 +130,7 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
     }
 }
 
-/// A message that is not what the rpc takes is the caller's to correct.
+/// Builds the failure for a message that is not the one that the rpc takes.
 fn unreadable(why: &str) -> Failure {
     Failure::new(
         Code::InvalidParameter,

@@ -1,10 +1,9 @@
 //! The services as traits of this project, which the build writes.
 //!
 //! A handler is a method of what its caller may see: [`Handlers`] makes the [`View`] of each
-//! call before it calls the handler, and nobody else reaches the service, so a handler that
-//! forgets whose call it is does not exist. A value that needs a right of its own
-//! (`(repertoire.v1.needs)`) is asked about there as well, and a handler of a stream whose items
-//! are refused one by one gets the [`ItemAuthorizer`] of its call.
+//! call before it calls the handler, and the service cannot be reached otherwise, so no handler
+//! can forget to filter. The right that a value needs (`(repertoire.v1.needs)`) is checked there
+//! as well.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -19,17 +18,17 @@ use super::{Checked, status, v1};
 use ::access::Authorize;
 use model::Failure;
 
-/// What a handler answers; its failure becomes a status in one place.
+/// The answer of a handler; its failure becomes a status in one place.
 pub type Answer<T> = Result<Response<T>, Failure>;
 
-/// What a stream of answers sends.
+/// The messages that a stream of answers sends.
 pub type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// A service that shows each caller what it may see.
 pub trait View: Clone + Send + Sync + 'static {
-    /// The same service for one call, found by what the call carries; borrowed where its
-    /// caller sees all of it. Every service says this, so none shows all because somebody
-    /// forgot.
+    /// Returns the same service for one call, by the extensions of the call; borrowed where its
+    /// caller sees all of it. There is no default, so that no service shows everything because
+    /// somebody forgot.
     fn view<'a>(&'a self, call: &Extensions) -> impl Future<Output = Cow<'a, Self>> + Send;
 }
 
@@ -38,7 +37,7 @@ pub trait View: Clone + Send + Sync + 'static {
 pub struct Handlers<S>(S);
 
 impl<S: View> Handlers<S> {
-    /// Those of a service that sees everything.
+    /// Creates the handlers of a service that sees everything.
     #[must_use]
     pub fn new(service: S) -> Self {
         Self(service)
@@ -49,26 +48,7 @@ impl<S: View> Handlers<S> {
     }
 }
 
-/// Decides which items of a stream its caller may send. Only the call layer makes one, from the
-/// action that the contract states, so a handler cannot use another.
-#[derive(Clone)]
-pub struct ItemAuthorizer(Option<Arc<dyn Authorize>>);
-
-impl ItemAuthorizer {
-    fn of_call() -> Self {
-        Self(looks().authorizer)
-    }
-
-    /// Checks the action of the call for the skill that an item names.
-    ///
-    /// # Errors
-    /// The caller may not do it.
-    pub fn check(&self, item: &impl Checked) -> Result<(), Failure> {
-        self.0.as_deref().map_or(Ok(()), |by| item.authorize(by))
-    }
-}
-
-/// Asks for the action that a value of a request needs: `of` has those that need one.
+/// Checks the action that a value of a request needs; `of` has the values that need one.
 fn needs<T>(request: &Request<T>, value: i32, of: &[(i32, &str)]) -> Result<(), Failure> {
     let of = of.iter().find(|(known, _)| *known == value);
     match of.and_then(|(_, name)| action(name)) {

@@ -27,7 +27,7 @@ use std::sync::{LazyLock, OnceLock};
 use prost::Message as _;
 
 pub use access::{
-    Looks, access_of, action_from_wire, action_on_wire, actions, is_recorded, looked_at,
+    CodecHooks, access_of, action_from_wire, action_on_wire, actions, is_recorded, with_codec_hooks,
 };
 pub use check::{Checked, Violation};
 pub use codec::CheckedCodec;
@@ -51,14 +51,14 @@ pub mod v1 {
 /// A service of a contract.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Service {
-    /// Its name with its package, as it stands in the path of a call.
+    /// Its name with its package, as in the path of a call.
     pub name: String,
     /// Its rpcs.
     pub methods: Vec<prost_types::MethodDescriptorProto>,
 }
 
-/// The services of a `google.protobuf.FileDescriptorSet`: whatever lists services or rpcs
-/// reads them here.
+/// Returns the services of a `google.protobuf.FileDescriptorSet`, for everything that lists
+/// services or rpcs.
 ///
 /// # Panics
 /// The set cannot be decoded: a server without a service would seem to be well.
@@ -87,7 +87,8 @@ pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "
 /// # Errors
 /// The descriptor set is not whole, which a test rules out.
 pub fn load() -> Result<gateway::Contract, gateway::Error> {
-    // Read once: a start asks for it in several places.
+    // Read once: several parts of a start need it. `OnceLock` cannot be filled by what may fail,
+    // so two threads may both read it, and the first one wins.
     static LOADED: OnceLock<gateway::Contract> = OnceLock::new();
     if let Some(contract) = LOADED.get() {
         return Ok(contract.clone());

@@ -7,6 +7,7 @@ use tonic::Status;
 use tonic_types::{ErrorDetails, StatusExt as _};
 
 use super::{Violation, v1};
+use gateway::grpc_code;
 use model::{Failure, FieldProblem, Kind, Severity, shown_lines};
 
 /// `domain` of every `google.rpc.ErrorInfo` of this server.
@@ -16,7 +17,7 @@ pub const DOMAIN: &str = "repertoire";
 /// clients take 8 KiB of those at least (grpc-java takes no more), and the other
 /// trailers need room, too.
 const MAX_WIRE_BYTES: usize = 7 * 1024;
-/// How much is said: findings and next steps at most, and characters of each text.
+/// How much a status says: the most findings and next steps, and characters of each text.
 /// The first that fits the wire is taken; what is left out is counted.
 const LENGTHS: [(usize, usize); 7] = [
     (16, 600),
@@ -31,33 +32,16 @@ const LENGTHS: [(usize, usize); 7] = [
 /// Characters of a message inside an answer, which no header limits.
 const MAX_ITEM_CHARS: usize = 600;
 
-fn code(kind: Kind) -> tonic::Code {
-    match kind {
-        Kind::Invalid => tonic::Code::InvalidArgument,
-        Kind::NotFound => tonic::Code::NotFound,
-        Kind::Unauthenticated => tonic::Code::Unauthenticated,
-        Kind::Denied => tonic::Code::PermissionDenied,
-        Kind::State => tonic::Code::FailedPrecondition,
-        Kind::Conflict => tonic::Code::Aborted,
-        Kind::Exhausted => tonic::Code::ResourceExhausted,
-        Kind::OutOfRange => tonic::Code::OutOfRange,
-        Kind::Timeout => tonic::Code::DeadlineExceeded,
-        Kind::Unavailable => tonic::Code::Unavailable,
-        Kind::DataLoss => tonic::Code::DataLoss,
-        Kind::Fault => tonic::Code::Internal,
-    }
-}
-
-/// What goes out of a text, which may repeat a caller's: no credentials, and
-/// nothing that a terminal acts on.
+/// Shortens a text, and removes credentials and what a terminal acts on: it may repeat text of a
+/// caller.
 fn short(text: &str, chars: usize) -> String {
     shown_lines(text, chars)
 }
 
-/// Bytes of message and details on the wire: the message escaped, the details in
+/// Estimates the bytes of message and details on the wire: the message escaped, the details in
 /// base64.
 fn wire_bytes(status: &Status) -> usize {
-    // An escape for all that is no letter or digit is more than gRPC escapes.
+    // An upper bound: gRPC escapes fewer characters than all that are no letter or digit.
     let message = status.message().bytes();
     let escaped: usize = message
         .map(|byte| if byte.is_ascii_alphanumeric() { 1 } else { 3 })
@@ -65,7 +49,7 @@ fn wire_bytes(status: &Status) -> usize {
     escaped + status.details().len().div_ceil(3) * 4
 }
 
-/// Spells a failure. A fault is logged here, once, with its cause, which the
+/// Converts a failure to a status. A fault is logged here, once, with its cause, which the
 /// caller does not see.
 pub fn status(failure: impl Into<Failure>) -> Status {
     let failure = failure.into();
@@ -81,8 +65,8 @@ pub fn status(failure: impl Into<Failure>) -> Status {
         .unwrap_or_else(|| spell(&failure, 0, 0))
 }
 
-/// How an answer says that its call ended: none where it ended well, or does not say; else the
-/// stable code, or gRPC's own where another library refused it.
+/// Returns how a call ended, by the headers of its answer: none where it ended well, or where they
+/// do not tell; else the stable code, or gRPC's own where another library refused it.
 #[must_use]
 pub fn outcome(headers: &http::HeaderMap) -> Option<String> {
     let status = Status::from_header_map(headers)?;
@@ -93,7 +77,7 @@ pub fn outcome(headers: &http::HeaderMap) -> Option<String> {
     Some(info.map_or_else(|| format!("{:?}", status.code()), |info| info.reason))
 }
 
-/// With so many findings and next steps at most, and so many characters of each
+/// Builds the status with at most `max` findings and next steps, and `chars` characters of each
 /// text.
 fn spell(failure: &Failure, max: usize, chars: usize) -> Status {
     let reason = failure.code;
@@ -104,7 +88,8 @@ fn spell(failure: &Failure, max: usize, chars: usize) -> Status {
         .collect();
     metadata.insert("number".to_owned(), reason.number().to_string());
     let mut rich = ErrorDetails::with_error_info(reason.name(), DOMAIN, metadata);
-    // What only warns is in the answer of ValidateSkill; here is what refuses.
+    // Only what refuses the call: warnings are for `ValidateSkill`, and would push errors out of
+    // the limit.
     let refusing = failure
         .problems
         .iter()
@@ -131,6 +116,7 @@ fn spell(failure: &Failure, max: usize, chars: usize) -> Status {
     for step in failure.suggestions.iter().take(max) {
         rich.add_help_link(short(step), "");
     }
+    // Kinds that pass by themselves get a pause, so that clients do not try again at once.
     let retry = failure.retry_after.or_else(|| {
         matches!(
             reason.kind(),
@@ -141,13 +127,14 @@ fn spell(failure: &Failure, max: usize, chars: usize) -> Status {
     if let Some(delay) = retry {
         rich.set_retry_info(Some(delay));
     }
-    Status::with_error_details(code(reason.kind()), short(&failure.message), rich)
+    Status::with_error_details(grpc_code(reason.kind()), short(&failure.message), rich)
 }
 
-/// What a request says that breaks its rules.
+/// Builds the failure of a request that breaks its rules.
 pub fn invalid(violations: Vec<Violation>) -> Failure {
     let mut hints: Vec<_> = violations.iter().map(|violation| violation.hint).collect();
     hints.retain(|hint| !hint.is_empty());
+    // Wrong items of one list share the hint of their field, and are next to each other.
     hints.dedup();
     let fields = violations.into_iter().map(
         |Violation {

@@ -1,4 +1,4 @@
-//! What a tool answers: text that is passed on as it is.
+//! Answers of tools, as text that is passed on unparsed.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use super::Refusal;
 use super::json::{append, quote};
 use super::shape::{BlockKind, Shape};
 
-/// What a tool answered.
+/// The answer of a tool.
 #[derive(Debug, Clone)]
 pub struct ToolAnswer {
-    /// What a model reads. Empty: the text of the structured answer.
+    /// The content for a model. Empty: the text of the structured answer.
     pub blocks: Vec<Block>,
-    /// What a program reads. None: there is nothing beside the blocks.
+    /// The content for a program. None: there are only blocks.
     pub structured: Option<JsonText>,
     /// The session of skills that it names: a connection remembers it.
     pub session: Option<String>,
-    /// Why it was refused, where it was.
+    /// The reason for a refusal.
     pub refusal: Option<Refusal>,
 }
 
-/// A part of what a model reads.
+/// A part of the content for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block {
     /// A text.
@@ -47,15 +47,15 @@ pub enum Block {
 /// The field with the media type of what a block shows or links to.
 const MIME_TYPE: &str = "mime_type";
 
-/// The blocks of an answer whose fields say that they are some. None: it has no such
-/// fields.
+/// Returns the blocks of an answer, made of the fields that the contract marks. None: it marks
+/// none.
 pub(super) fn blocks(shape: &Shape, answer: &JsonText) -> Option<Vec<Block>> {
     let of_blocks = || {
         let fields = shape.fields.iter();
         fields.filter_map(|field| Some((field, field.block?)))
     };
     of_blocks().next()?;
-    // An answer may have much more than what is shown of it.
+    // Only these members are parsed: an answer may have much more than what is shown of it.
     let is_shown = |name: &str| {
         let field = shape.field(name);
         name == MIME_TYPE || field.is_some_and(|field| field.block.is_some())
@@ -80,6 +80,8 @@ pub(super) fn blocks(shape: &Shape, answer: &JsonText) -> Option<Vec<Block>> {
             }
         })
         .collect();
+    // Without a block a face would show the whole structured answer: an empty file is an
+    // empty text.
     if blocks.is_empty() {
         blocks.push(Block::Text(String::new()));
     }
@@ -105,17 +107,17 @@ impl JsonText {
         &self.0
     }
 
-    /// What the text says.
+    /// Parses the text.
     #[must_use]
     pub fn json(&self) -> Json {
-        // Never nothing, since it was written by us.
+        // Never fails: we wrote the text.
         serde_json::from_str(&self.0).unwrap_or_default()
     }
 
-    /// Some members of what it says, by their names; the others are passed over.
+    /// Parses the members of the object that are wanted, and skips the others.
     pub(super) fn members(&self, is_wanted: impl Fn(&str) -> bool) -> Map<String, Json> {
         let mut text = serde_json::Deserializer::from_str(&self.0);
-        // Never nothing, since it was written by us.
+        // Never fails: we wrote the text.
         text.deserialize_map(Members(is_wanted)).unwrap_or_default()
     }
 }
@@ -143,7 +145,7 @@ impl<'de, F: Fn(&str) -> bool> Visitor<'de> for Members<F> {
     }
 }
 
-/// What an envelope says of the call itself.
+/// Facts about the call itself, for an envelope.
 pub(super) struct Metadata<'a> {
     pub(super) took: Duration,
     /// The state of the index that the answer was found in, where it was.
@@ -151,12 +153,13 @@ pub(super) struct Metadata<'a> {
     pub(super) request_id: &'a str,
 }
 
-/// What an answer with an envelope comes in.
+/// Wraps an answer in an envelope.
 pub(super) fn envelope(
     data: Option<&JsonText>,
     error: Option<&Json>,
     metadata: &Metadata<'_>,
 ) -> JsonText {
+    // Written as text: `data` is JSON already and may be long.
     let mut text = String::with_capacity(data.map_or(0, |data| data.0.len()) + 256);
     text.push_str("{\"success\":");
     text.push_str(if error.is_none() { "true" } else { "false" });
@@ -174,15 +177,15 @@ pub(super) fn envelope(
     }
     let millis = (metadata.took.as_secs_f64() * 1e6).round() / 1e3;
     // Answers are computed at each call, and never taken from a cache.
-    let mut told = Map::new();
-    told.insert("execution_time_ms".to_owned(), millis.into());
-    told.insert("cached".to_owned(), false.into());
+    let mut members = Map::new();
+    members.insert("execution_time_ms".to_owned(), millis.into());
+    members.insert("cached".to_owned(), false.into());
     if let Some(version) = metadata.index_version {
-        told.insert("index_version".to_owned(), version.into());
+        members.insert("index_version".to_owned(), version.into());
     }
-    told.insert("request_id".to_owned(), metadata.request_id.into());
-    let told = Json::Object(told);
-    member("metadata", &|text| append(&told, text));
+    members.insert("request_id".to_owned(), metadata.request_id.into());
+    let members = Json::Object(members);
+    member("metadata", &|text| append(&members, text));
     text.push('}');
     JsonText(text)
 }

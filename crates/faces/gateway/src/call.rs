@@ -21,12 +21,12 @@ use super::parse::Wrong;
 use super::{Context, Contract, Error, INDEX_VERSION, Method, Refusal, Tool};
 use model::{Code, Failure};
 
-/// What a call goes through: services in process, or a channel to a server.
+/// A way to the services: in process, or a channel to a server.
 pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, TransportError>;
 
 /// A call did not reach any services.
 ///
-/// A status among its causes is what the caller is told.
+/// Where a status is among its causes, the caller gets that.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct TransportError(#[from] BoxError);
@@ -87,10 +87,8 @@ impl Answer {
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
-        match self
-            .contract
-            .write_text(&self.descriptor, &self.bytes, &mut text)
-        {
+        let contract = &self.contract;
+        match contract.write_text(&self.descriptor, &self.bytes, &mut text) {
             Ok(()) => text,
             // Never, since the bytes were checked.
             Err(_) => "null".to_owned(),
@@ -105,7 +103,7 @@ impl Answer {
         written.unwrap_or_default()
     }
 
-    /// Unpacked, for a look at its fields.
+    /// Decodes the message, to read single fields.
     fn message(&self) -> DynamicMessage {
         DynamicMessage::decode(self.descriptor.clone(), self.bytes.clone())
             .unwrap_or_else(|_| DynamicMessage::new(self.descriptor.clone()))
@@ -145,7 +143,7 @@ impl Answer {
     }
 }
 
-/// Told of every message of a stream: how many there were, and the message.
+/// Called for every message of a stream, with how many there were and the message.
 pub type OnProgress = Box<dyn FnMut(usize, &Json) -> BoxFuture<'static, ()> + Send>;
 
 /// Messages of a stream that a tool's answer keeps: the last ones.
@@ -173,7 +171,7 @@ impl Gateway {
         self.transport.clone()
     }
 
-    /// The same for the calls of who a context is of.
+    /// Returns the transport for calls in the name of the caller of a context.
     #[must_use]
     pub fn transport_for(&self, context: Context) -> Transport {
         let transport = self.transport();
@@ -289,8 +287,8 @@ impl Gateway {
         }
     }
 
-    /// Calls a tool. `progress` is told of every message of a stream: how many
-    /// there were, and the message.
+    /// Calls a tool. `progress` is called for every message of a stream, with how many
+    /// there were and the message.
     ///
     /// # Errors
     /// A fault; whatever the caller can do something about is an answer.
@@ -313,27 +311,29 @@ impl Gateway {
             let read = self
                 .contract
                 .read(&method.input, arguments, Some(&form.fields));
-            // Only the form of the JSON is looked at here, in the sentences of the tool
-            // specification. Every request, from any face, meets the rules of the contract
-            // where its message is decoded.
+            // Only the form of the JSON is checked here, in the sentences of the tool
+            // specification. The rules of the contract are checked where the message is decoded,
+            // for every face.
             let refused = |wrong: Wrong| Failure::invalid(wrong).suggest(tool.takes());
             let ask = Ask(read.map_err(refused)?);
             if method.server_streaming {
                 return self.collect(&method, ask, context, progress).await;
             }
-            let telling = form.progress.as_deref().zip(progress);
-            let telling = telling.map(|(rpc, told)| self.follow(rpc, context.clone(), told));
+            let following = form.progress.as_deref().zip(progress);
+            let following =
+                following.map(|(rpc, progress)| self.follow(rpc, context.clone(), progress));
             let call = std::pin::pin!(self.unary(&method, ask, context));
-            // First, so that it tells of this call from its beginning.
-            let telling = std::pin::pin!(
-                OptionFuture::from(telling).then(|_| future::pending::<Infallible>())
+            // Progress never ends the call: when its stream ends, it stays pending.
+            let following = std::pin::pin!(
+                OptionFuture::from(following).then(|_| future::pending::<Infallible>())
             );
-            let (bytes, version) = match future::select(telling, call).await {
+            // Polled first, so that it reports the call from its beginning.
+            let (bytes, version) = match future::select(following, call).await {
                 Either::Left((never, _)) => match never {},
                 Either::Right((done, _)) => done?,
             };
             index_version = version;
-            self.tell(&method, &bytes)
+            self.render(&method, &bytes)
         };
         let (data, blocks, refusal) = match called.await {
             Ok((data, blocks)) => (Some(data), blocks, None),
@@ -362,9 +362,8 @@ impl Gateway {
                 refusal,
             });
         }
-        // A connection remembers its session: an agent that loaded a skill calls its tools
-        // without a word of sessions. That the same request may then have another answer
-        // elsewhere is what loading means.
+        // A connection remembers its session, so that an agent that loaded a skill can call its
+        // tools without naming a session.
         let session = data.as_ref().and_then(|data| {
             let shape = self.contract.shape(&form.method.output)?;
             let field = shape.remembered()?;
@@ -375,15 +374,15 @@ impl Gateway {
         Ok(ToolAnswer {
             session,
             blocks: refused.map_or(blocks, |refusal| vec![Block::Text(refusal.text())]),
-            // Hosts that show a model the structured answer beside its text would have it pay
-            // twice.
+            // Some hosts show a model the structured answer next to its text, so it would pay for
+            // both.
             structured: data.filter(|_| !form.text_only),
             refusal,
         })
     }
 
-    /// An answer in its form, and what a tool shows instead of its text.
-    fn tell(&self, method: &Method, bytes: &[u8]) -> Result<(JsonText, Vec<Block>), Refusal> {
+    /// Writes an answer as JSON, and returns what a tool shows instead of its text.
+    fn render(&self, method: &Method, bytes: &[u8]) -> Result<(JsonText, Vec<Block>), Refusal> {
         let mut text = String::new();
         let written = self.contract.write_text(&method.output, bytes, &mut text);
         written.map_err(|error| unreadable(&error))?;
@@ -393,8 +392,7 @@ impl Gateway {
         Ok((data, shown.unwrap_or_default()))
     }
 
-    /// An answer of an envelope, and apart from it why the call did not do what it was
-    /// asked, where the answer says so.
+    /// Splits an answer for an envelope from the refusal that it contains, if any.
     fn without_refusal(&self, method: &Method, data: JsonText) -> (Option<JsonText>, Option<Json>) {
         let shape = self.contract.shape(&method.output);
         let field = shape.and_then(|shape| shape.fields.iter().find(|field| field.refusal));
@@ -410,14 +408,17 @@ impl Gateway {
         }
     }
 
-    /// Tells of every message of a stream. What goes wrong with it is no matter of the call
-    /// that it is beside.
+    /// Reports every message of a stream. Its errors do not concern the call that runs next to it.
     async fn follow(&self, rpc: &Method, context: Context, mut progress: OnProgress) {
         let nothing = Ask(DynamicMessage::new(rpc.input.clone()));
         let answers = match self.stream(rpc, nothing, context).await {
             Ok(answers) => answers,
             Err(refusal) => {
-                tracing::debug!(code = refusal.code, rpc = rpc.name, "progress is not sent");
+                tracing::debug!(
+                    code = refusal.code,
+                    rpc = rpc.name,
+                    "progress is not reported"
+                );
                 return;
             }
         };
@@ -436,7 +437,7 @@ impl Gateway {
         mut progress: Option<OnProgress>,
     ) -> Result<(JsonText, Vec<Block>), Refusal> {
         let mut answers = std::pin::pin!(self.stream(method, ask, context).await?);
-        let mut kept = std::collections::VecDeque::new();
+        let mut last = std::collections::VecDeque::new();
         let mut count = 0;
         while let Some(answer) = answers.next().await {
             let message = answer?.json();
@@ -444,24 +445,24 @@ impl Gateway {
             if let Some(progress) = &mut progress {
                 progress(count, &message).await;
             }
-            kept.push_back(message);
-            if kept.len() > MAX_STREAM_MESSAGES {
-                kept.pop_front();
+            last.push_back(message);
+            if last.len() > MAX_STREAM_MESSAGES {
+                last.pop_front();
             }
         }
-        let left_out = count - kept.len();
-        let messages = json!({"messages": kept, "left_out": left_out});
+        let left_out = count - last.len();
+        let messages = json!({"messages": last, "left_out": left_out});
         Ok((JsonText::of(&messages), Vec::new()))
     }
 }
 
-/// A server of another contract, or none at all.
+/// Builds the refusal for an answer that no server of this contract sends.
 fn unreadable(error: &Error) -> Refusal {
     tonic::Status::internal(format!("the answer cannot be read: {error}")).into()
 }
 
-/// No server answers. Its cause is for whoever runs the bridge, who is also the
-/// one to read the message.
+/// Builds the failure where no server answers. It names the cause, since its reader also runs the
+/// process that could not connect.
 fn unreachable(error: &TransportError) -> Failure {
     let cause = std::error::Error::source(error).map(ToString::to_string);
     let cause = cause.unwrap_or_else(|| error.to_string());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use prost_reflect::{DescriptorPool, FileDescriptor};
 
-/// Comments by file and place.
+/// Comments by file and path of the element.
 #[derive(Debug, Default)]
 pub(super) struct Comments(HashMap<(String, Vec<i32>), String>);
 
@@ -23,7 +23,7 @@ impl Comments {
         Self(comments)
     }
 
-    /// The comment of what stands at a place; empty where there is none.
+    /// Returns the comment of an element; empty where there is none.
     pub(super) fn of(&self, file: &FileDescriptor, path: &[i32]) -> String {
         let index = (file.name().to_owned(), path.to_vec());
         self.0.get(&index).cloned().unwrap_or_default()

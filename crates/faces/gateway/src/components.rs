@@ -15,6 +15,7 @@ pub(super) const SCHEMAS: &str = "#/components/schemas/";
 pub(super) fn components(schemas: &mut Schemas<'_>) -> BTreeMap<String, Json> {
     let mut written = BTreeMap::new();
     let mut at = 0;
+    // By index, since writing a schema appends those that it refers to.
     while let Some(message) = schemas.named.get(at).cloned() {
         at += 1;
         written.insert(message.name().to_owned(), component(schemas, &message));
@@ -44,6 +45,7 @@ pub(super) fn differing(
         .filter(|name| requests.get(*name) != answers.get(*name))
         .cloned()
         .collect();
+    // One more message that differs may make those that hold it differ, so until none is found.
     loop {
         let mut more = requests.iter().filter(|(name, schema)| {
             let mut holds = false;

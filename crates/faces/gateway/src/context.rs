@@ -1,4 +1,4 @@
-//! What comes with a call beside its message.
+//! The context of a call: metadata, peer, and rights.
 
 use http::{Extensions, HeaderMap, HeaderValue};
 use tonic::metadata::MetadataMap;
@@ -6,15 +6,15 @@ use tonic::metadata::MetadataMap;
 use access::Access;
 use admission::Peer;
 
-/// What a call says in its metadata where a model reads the answer: it is not told unasked
-/// of skills whose authors leave them to people.
+/// The metadata key of a call whose answer a model reads: lists then leave out skills that their
+/// authors reserve for people.
 pub const FOR_MODEL: &str = "for-model";
 
-/// What a call says in its metadata where the caller need not be told which session of
-/// loaded skills it is in, since its connection remembers.
+/// The metadata key of a call whose connection remembers the session of loaded skills, so that the
+/// answer need not name it.
 pub const SESSION_REMEMBERED: &str = "session-remembered";
 
-/// What an answer that was found in the index says in its metadata: the state of the index,
+/// The metadata key of an answer that was found in the index: the state of the index,
 /// `LOG-POSITION`. It changes with every publish, and with a restore of an older backup.
 pub const INDEX_VERSION: &str = "index-version";
 
@@ -23,23 +23,24 @@ pub const INDEX_VERSION: &str = "index-version";
 const PASSED_ON: [&str; 4] = ["grpc-timeout", "traceparent", "tracestate", REQUEST_ID];
 const REQUEST_ID: &str = "x-request-id";
 
-/// What comes with a call.
+/// The context of a call.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     headers: HeaderMap,
-    /// Whose call it is: the services hold it against that peer's share.
+    /// The peer whose share of the server the call uses.
     peer: Option<Peer>,
-    /// What the caller may do.
+    /// The rights of the caller.
     access: Option<Access>,
 }
 
 impl Context {
-    /// What a caller's HTTP request says that concerns a call.
+    /// Reads the context of an HTTP request.
     #[must_use]
     pub fn of(request: &http::request::Parts) -> Self {
         let mut headers = HeaderMap::new();
         for name in PASSED_ON {
             let value = request.headers.get(name);
+            // A caller must not have the server pass on and log text of any length.
             if let Some(value) = value.filter(|value| value.len() <= 256) {
                 headers.insert(name, value.clone());
             }
@@ -60,7 +61,7 @@ impl Context {
         request
     }
 
-    /// Puts who calls beside a request.
+    /// Puts peer and rights into the extensions of a request.
     pub(crate) fn mark(&self, extensions: &mut Extensions) {
         if let Some(peer) = &self.peer {
             extensions.insert(peer.clone());
@@ -70,7 +71,7 @@ impl Context {
         }
     }
 
-    /// The same for an answer that a model reads.
+    /// Returns the same for an answer that a model reads.
     #[must_use]
     pub fn for_model(mut self) -> Self {
         let yes = HeaderValue::from_static("1");
@@ -78,7 +79,7 @@ impl Context {
         self
     }
 
-    /// The same for a caller whose session of loaded skills is remembered.
+    /// Returns the same for a caller whose session of loaded skills is remembered.
     #[must_use]
     pub fn remembering(mut self) -> Self {
         let yes = HeaderValue::from_static("1");
@@ -86,7 +87,7 @@ impl Context {
         self
     }
 
-    /// Name of the call: the caller's, else a new one, which goes with the call.
+    /// Returns the id of the call: the caller's, else a new one, which goes with the call.
     pub fn request_id(&mut self) -> String {
         let given = self.headers.get(REQUEST_ID);
         if let Some(id) = given.and_then(|id| id.to_str().ok()) {

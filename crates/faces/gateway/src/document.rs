@@ -24,12 +24,11 @@ A skill is named by its short name (`refunds`), by its id in three segments (`gi
 by its id in one segment with encoded slashes (`github%2Facme%2Frefunds`), which is right whatever the \
 id reads like.";
 
-/// The schema of a refusal, in the words of RFC 9457. The contract's own `Problem`
-/// is something else.
+/// The schema of a refusal (RFC 9457). The contract's own `Problem` is something else.
 const PROBLEM: &str = "ProblemDetails";
 
 impl Contract {
-    /// The document. It is made anew at each call.
+    /// Returns the document, made anew at each call.
     #[must_use]
     pub fn openapi(&self) -> Json {
         Document {
@@ -99,7 +98,7 @@ impl Document<'_> {
             "servers": [{"url": "/"}],
             "tags": self.tags(),
             "paths": paths,
-            // A server without sign-in wants none; one with it says what needs one.
+            // Either: a server without sign-in needs no token.
             "security": [{}, {"token": []}],
             "components": {
                 "securitySchemes": {
@@ -157,10 +156,7 @@ impl Document<'_> {
 
     fn variable(&mut self, method: &Method, name: &str, pattern: &str, item: &mut PathItem) {
         let shape = self.contract.shape(&method.input);
-        let field = shape.and_then(|shape| {
-            let mut fields = shape.fields.iter();
-            fields.find(|field| field.descriptor.name() == name)
-        });
+        let field = shape.and_then(|shape| shape.proto_field(name));
         let (schema, comment) = match field {
             Some(field) => apart(self.requests.field(field)),
             None => (json!({"type": "string"}), String::new()),
@@ -207,12 +203,8 @@ impl Document<'_> {
         let contract = self.contract;
         let shape = contract.shape(&method.input);
         let fields = shape.map(|shape| &*shape.fields).unwrap_or_default();
-        let left = fields.iter().filter(|field| {
-            !path
-                .fields
-                .iter()
-                .any(|name| name == field.descriptor.name())
-        });
+        let in_path = |field: &Field| path.fields.iter().any(|n| n == field.descriptor.name());
+        let left = fields.iter().filter(|field| !in_path(field));
         let mut parameters = path.parameters.clone();
         match &route.body {
             RouteBody::All => {

@@ -18,7 +18,7 @@ pub(super) const TOO_DEEP: Error = Error::Malformed("is too deep");
 pub(super) const NOT_UTF8: Error = Error::Malformed("has text that is not UTF-8");
 
 impl Contract {
-    /// The bytes are such a message, so that they can be written.
+    /// Checks that bytes are such a message, so that writing them cannot fail.
     pub(super) fn check(&self, message: &MessageDescriptor, bytes: &[u8]) -> Result<(), Error> {
         self.check_inside(self.known(message.full_name())?, bytes, MAX_DEPTH)
     }
@@ -131,7 +131,7 @@ pub(super) fn append(json: &Json, text: &mut String) {
 /// strings, and most of them have nothing to escape.
 pub(super) fn quote(string: &str, text: &mut String) {
     text.push('"');
-    // To look at every byte is faster than to stop at one.
+    // Without an early exit the compiler vectorizes the loop, which is faster than to stop.
     let escaped = |byte| u8::from(matches!(byte, 0..=0x1f | b'"' | b'\\'));
     if string.bytes().fold(0, |found, byte| found | escaped(byte)) > 0 {
         escape(string, text);
@@ -141,7 +141,7 @@ pub(super) fn quote(string: &str, text: &mut String) {
     text.push('"');
 }
 
-/// What stands between the quotes of a JSON string, as `serde_json` writes it.
+/// Escapes the inside of a JSON string as `serde_json` does.
 pub fn escape(string: &str, text: &mut String) {
     let mut rest = string;
     while let Some(at) = special(rest.as_bytes()) {
@@ -167,7 +167,7 @@ pub fn escape(string: &str, text: &mut String) {
     text.push_str(rest);
 }
 
-/// Place of the first byte that a JSON string does not hold as it is: eight bytes
+/// Returns the index of the first byte that a JSON string cannot hold as it is, eight bytes
 /// at a time.
 fn special(bytes: &[u8]) -> Option<usize> {
     const EVERY_BYTE: u64 = 0x0101_0101_0101_0101;

@@ -7,13 +7,13 @@
 //!   times as RFC 3339; `Struct` as plain JSON; 64-bit integers as numbers; bytes
 //!   as base64; absent optional fields left out, all others always there. Unknown
 //!   keys are refused by name.
-//! * No message, method or tool is named here: what is new in the contract needs
+//! * No message, method or tool is named here: additions to the contract need
 //!   no code. The descriptors are handed in ([`Contract::read_set`]); no generated
 //!   message is known.
 //! * A call goes through a [`Transport`]: in process through the call layer, or to
-//!   another server over a channel. What it is refused with is a [`Refusal`],
-//!   wherever it was refused. What it finds wrong itself is a failure of `model`, with the
-//!   codes of the one table.
+//!   another server over a channel. A refused call gives a [`Refusal`],
+//!   wherever it was refused. Problems that the gateway finds itself are failures of `model`,
+//!   with the codes of the one table.
 //!
 //! Not here: what a face does with the JSON (`mcp`, `rest`), the generated messages, the
 //! rules that requests are checked against and failures as statuses (`contract`), what
@@ -64,7 +64,7 @@ pub use call::{
 pub use context::{Context, FOR_MODEL, INDEX_VERSION, SESSION_REMEMBERED};
 pub use json::escape;
 pub use method::{Method, Route, RouteBody};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, grpc_code};
 pub use strict::strict_json;
 pub use template::{Segment, Template, TemplateError, UrlPath, Variable, decode_part};
 pub use text::Parts;
@@ -72,7 +72,7 @@ pub use tool::{Hints, Tool};
 
 use shape::Shape;
 
-/// The descriptors of a contract, and what the faces need of them. Cheap to clone.
+/// The descriptors of a contract, prepared for the faces. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Contract {
     inner: Arc<Inner>,
@@ -82,7 +82,7 @@ pub struct Contract {
 struct Inner {
     pool: DescriptorPool,
     shapes: Vec<Shape>,
-    /// Places of the shapes, by full name.
+    /// Indexes of the shapes, by full name.
     places: HashMap<String, usize>,
     methods: Vec<Arc<Method>>,
 }
@@ -175,7 +175,7 @@ impl Contract {
         shape.ok_or_else(|| Error::Unknown(full_name.to_owned()))
     }
 
-    /// JSON names of fields of a message; none named is all.
+    /// Returns the JSON names of some fields of a message; of all where none is named.
     fn field_names(&self, message: &MessageDescriptor, named: &[String]) -> Vec<String> {
         let fields = self.shape(message).map(|shape| &*shape.fields);
         fields

@@ -17,21 +17,21 @@ pub struct Method {
     pub service: String,
     /// Its name, such as `GetSkill`.
     pub name: String,
-    /// What it does, in a sentence.
+    /// Its description in a sentence.
     pub summary: String,
-    /// What it does, in full.
+    /// Its full description.
     pub description: String,
     /// The caller streams.
     pub client_streaming: bool,
     /// The server streams.
     pub server_streaming: bool,
-    /// What its caller must be allowed to do, such as `publish`; empty where the contract does
+    /// The action that its caller must be allowed, such as `publish`; empty where the contract does
     /// not say.
     pub action: String,
     /// The field of its request that names the skill to which that is done; empty: it is done
     /// to no one skill.
     pub skill: String,
-    /// Its routes, the first of them the one to tell.
+    /// Its routes; the first is the one to show.
     pub routes: Vec<Route>,
     pub(super) path: PathAndQuery,
     pub(super) input: MessageDescriptor,
@@ -46,14 +46,14 @@ pub struct Route {
     pub verb: String,
     /// The path, such as `/api/v1/skills/{skill_id=*/*/*}`.
     pub template: String,
-    /// What the body of the request holds.
+    /// The content of the request body.
     pub body: RouteBody,
     /// The field of the answer that is the body of the HTTP answer. None: the
     /// whole answer.
     pub response_body: Option<String>,
 }
 
-/// What the body of an HTTP request holds.
+/// The content of the body of an HTTP request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RouteBody {
     /// There is none.
@@ -72,7 +72,7 @@ impl Method {
         is_get || self.tools.iter().any(|tool| tool.hints.read_only)
     }
 
-    /// Where it is called, such as `/repertoire.v1.Lookup/GetSkill`.
+    /// Returns its path, such as `/repertoire.v1.Lookup/GetSkill`.
     #[must_use]
     pub fn path(&self) -> &str {
         self.path.as_str()
@@ -110,11 +110,11 @@ pub(super) struct ToolOption {
     /// Empty: the rpc's own.
     pub(super) description: String,
     pub(super) text_only: bool,
-    /// Name of the rpc that tells of progress; empty: none does.
+    /// Name of the rpc that reports progress; empty: none does.
     pub(super) progress: String,
 }
 
-fn text(message: &DynamicMessage, name: &str) -> String {
+pub(super) fn text(message: &DynamicMessage, name: &str) -> String {
     let value = message.get_field_by_name(name);
     value
         .and_then(|value| value.as_str().map(str::to_owned))
@@ -130,7 +130,7 @@ fn texts(message: &DynamicMessage, name: &str) -> Vec<String> {
         .collect()
 }
 
-fn is(message: &DynamicMessage, name: &str) -> bool {
+pub(super) fn is(message: &DynamicMessage, name: &str) -> bool {
     let value = message.get_field_by_name(name);
     value.and_then(|value| value.as_bool()) == Some(true)
 }
@@ -172,7 +172,7 @@ impl ToolOption {
 }
 
 /// `GetSkill` is `get_skill`, or `get skill`.
-fn words(name: &str, between: char) -> String {
+pub(super) fn words(name: &str, between: char) -> String {
     let mut words = String::new();
     for c in name.chars() {
         if c.is_ascii_uppercase() && !words.is_empty() {
@@ -263,15 +263,16 @@ impl RpcOptions {
     }
 }
 
+pub(super) fn extension(pool: &DescriptorPool, name: &str) -> Result<ExtensionDescriptor, Error> {
+    let extension = pool.get_extension_by_name(name);
+    extension.ok_or_else(|| Error::Unknown(name.to_owned()))
+}
+
 /// The rpcs of all services, in the order of the proto files.
 pub(super) fn methods(pool: &DescriptorPool, comments: &Comments) -> Result<Vec<Method>, Error> {
-    let extension = |name: &str| {
-        pool.get_extension_by_name(name)
-            .ok_or_else(|| Error::Unknown(name.to_owned()))
-    };
     let options = RpcOptions {
-        tool: extension("repertoire.v1.tool")?,
-        http: extension("google.api.http")?,
+        tool: extension(pool, "repertoire.v1.tool")?,
+        http: extension(pool, "google.api.http")?,
         access: pool.get_extension_by_name("repertoire.v1.access"),
     };
     let services = pool.services();

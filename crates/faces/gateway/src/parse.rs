@@ -1,7 +1,7 @@
-//! JSON as messages, with the sentences of the specifications for what is wrong.
+//! Reads JSON as messages; problems are reported in the sentences of the specifications.
 //!
-//! Everything that is wrong is told, not only the first. What a rule of the
-//! contract forbids is left to the service, which checks every request.
+//! Reports everything that is wrong, not only the first. Rules of the contract are left to the
+//! service, which checks every request.
 
 use base64::Engine as _;
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, Value};
@@ -12,7 +12,7 @@ use super::shape::{Field, Holds, Special};
 use super::strict::strict_json;
 use model::{FieldProblem, NOT_EXACT, is_inexact, shown};
 
-/// What is wrong with a value: place, rule, sentence.
+/// The problems of a value: field, rule, sentence.
 pub(super) type Wrong = Vec<FieldProblem>;
 
 /// The rule that JSON of the wrong form breaks.
@@ -41,7 +41,7 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Reads one value; what is wrong goes to `wrong`.
+/// Reads one value; problems go to `wrong`.
 struct MessageReader<'a> {
     contract: &'a Contract,
     /// A model, or the host of one, wrote it.
@@ -87,11 +87,8 @@ impl MessageReader<'_> {
             "float" if wanted != "integer" => "number",
             kind => kind,
         };
-        self.say(
-            path,
-            FORM,
-            format!("Expected {wanted}, received {received}"),
-        );
+        let sentence = format!("Expected {wanted}, received {received}");
+        self.say(path, FORM, sentence);
         None
     }
 
@@ -133,6 +130,7 @@ impl MessageReader<'_> {
                 message.set_field(&field.descriptor, value);
             }
         }
+        // Each name repeats the whole sentence, so the answer grows with the square of them.
         unknown.truncate(16);
         let names: Vec<_> = unknown.iter().map(|name| escaped(name)).collect();
         let quoted: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
@@ -157,8 +155,8 @@ impl MessageReader<'_> {
         self.contract.shape(kind.as_message()?)?.special
     }
 
-    /// What a text means where no text is wanted: models write `"3"` for 3, and an
-    /// object as its JSON.
+    /// Returns the value that a text stands for where no text is wanted: models write `"3"` for 3,
+    /// and an object as its JSON.
     fn meant(&self, kind: &Kind, json: Json) -> Json {
         let Json::String(text) = &json else {
             return json;
@@ -166,8 +164,7 @@ impl MessageReader<'_> {
         if !self.is_of_a_model {
             return json;
         }
-        // A program that errs wants to be told, and REST says in its document that it does; a
-        // model is served by what it meant.
+        // Programs get an error, as the document of REST says; a model is served by what it meant.
         let text = text.trim();
         let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         let read = match kind {
@@ -199,6 +196,7 @@ impl MessageReader<'_> {
             Err(json) => return self.expected(path, "array", &json),
         };
         let read = items.into_iter().enumerate();
+        // Collected first: to stop at the first wrong item would hide the others.
         let values: Vec<_> = read
             .map(|(at, item)| self.one(field, item, &format!("{path}[{at}]")))
             .collect();
@@ -256,11 +254,8 @@ impl MessageReader<'_> {
                     if let Ok(bytes) = bytes {
                         return Some(Value::Bytes(bytes.into()));
                     }
-                    self.say(
-                        path,
-                        FORM,
-                        "Expected base64, received other text".to_owned(),
-                    );
+                    let sentence = "Expected base64, received other text";
+                    self.say(path, FORM, sentence.to_owned());
                     None
                 }
                 other => self.expected(path, "string", &other),
@@ -308,24 +303,22 @@ impl MessageReader<'_> {
         let Some(number) = number else {
             return self.expected(path, "integer", json);
         };
-        if number < min {
-            let sentence = format!("Number must be greater than or equal to {min}");
-            self.say(path, FORM, sentence);
-            return None;
-        }
-        if number > max {
-            let sentence = format!("Number must be less than or equal to {max}");
-            self.say(path, FORM, sentence);
-            return None;
-        }
-        Some(number)
+        let sentence = if number < min {
+            format!("Number must be greater than or equal to {min}")
+        } else if number > max {
+            format!("Number must be less than or equal to {max}")
+        } else {
+            return Some(number);
+        };
+        self.say(path, FORM, sentence);
+        None
     }
 
     fn name(&mut self, field: &Field, json: &Json, path: &str) -> Option<Value> {
         let Json::String(name) = json else {
             return self.expected(path, "string", json);
         };
-        // Zero is what a field is that was left out; it has no name of its own.
+        // Zero is the value of a field that was left out, so it has no name in a request.
         let known = || field.names.iter().filter(|known| known.number != 0);
         if let Some(known) = known().find(|known| known.short == *name) {
             return Some(Value::EnumNumber(known.number));
@@ -344,14 +337,12 @@ impl MessageReader<'_> {
         let special = self.contract.shape(of).and_then(|shape| shape.special);
         let message = match (special, json) {
             (Some(Special::Timestamp), Json::String(text)) => {
-                if let Some(time) = timestamp(of, &text) {
-                    time
-                } else {
-                    let sentence =
-                        "Expected a time such as 2026-01-31T12:00:00Z, or a date".to_owned();
-                    self.say(path, FORM, sentence);
+                let Some(time) = timestamp(of, &text) else {
+                    let sentence = "Expected a time such as 2026-01-31T12:00:00Z, or a date";
+                    self.say(path, FORM, sentence.to_owned());
                     return None;
-                }
+                };
+                time
             }
             (Some(Special::Timestamp), other) => return self.expected(path, "string", &other),
             (Some(Special::Value), json) => self.free(of, json, path)?,
@@ -369,7 +360,7 @@ fn holds_list(field: &Field) -> bool {
     matches!(field.holds, Holds::List | Holds::Map)
 }
 
-/// What a message may repeat of a caller's text.
+/// Returns as much of a caller's text as a message may repeat.
 pub(super) fn escaped(text: &str) -> String {
     shown(text, 80)
 }
@@ -393,7 +384,7 @@ fn timestamp(of: &MessageDescriptor, text: &str) -> Option<DynamicMessage> {
 
 /// Where a date begins in UTC.
 fn midnight(text: &str) -> Option<jiff::Timestamp> {
-    // What is longer has a time of its own, which was not understood.
+    // A longer text has a time of its own that could not be parsed: midnight would be wrong.
     let text = Some(text).filter(|text| text.len() == "2026-01-31".len())?;
     let date: jiff::civil::Date = text.parse().ok()?;
     let zoned = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
@@ -416,13 +407,13 @@ fn inner(of: &MessageDescriptor, field: &str) -> Option<MessageDescriptor> {
 
 /// Free-form JSON. The parser bounded its depth.
 impl MessageReader<'_> {
-    /// Any JSON as a `google.protobuf.Value`, whose numbers are doubles.
+    /// Reads any JSON as a `google.protobuf.Value`, whose numbers are doubles.
     fn free(&mut self, of: &MessageDescriptor, json: Json, path: &str) -> Option<DynamicMessage> {
         let mut message = DynamicMessage::new(of.clone());
         let (field, value) = match json {
             Json::Null => ("null_value", Value::EnumNumber(0)),
             Json::Bool(value) => ("bool_value", Value::Bool(value)),
-            // As a floating-point number it means what a double holds.
+            // Only whole numbers are refused: a fraction means what a double holds of it.
             Json::Number(number) if !number.is_f64() && is_inexact(&number) => {
                 self.say(path, FORM, NOT_EXACT.to_owned());
                 return None;
@@ -453,7 +444,7 @@ impl MessageReader<'_> {
             let entry = self.free(&value, json, &join(path, &escaped(&key)));
             Some((MapKey::String(key), Value::Message(entry?)))
         });
-        // All of it is read, so that everything that is wrong is told.
+        // Collected first: to stop at the first error would hide the others.
         let entries: Vec<_> = read.collect();
         let mut message = DynamicMessage::new(of.clone());
         let entries = entries.into_iter().collect::<Option<_>>()?;

@@ -1,4 +1,4 @@
-//! A call that was refused, as every face tells it.
+//! Refusals of calls, for every face.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
-use model::Failure;
+use model::{Failure, Kind};
 
 /// Why a call came to nothing. Read from a status and its `google.rpc` details.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +41,7 @@ impl Refusal {
         self.status == Code::NotFound
     }
 
-    /// It is not for this caller, who may have other calls.
+    /// It is not for this caller, which may have other calls.
     #[must_use]
     pub fn is_denied(&self) -> bool {
         matches!(self.status, Code::PermissionDenied | Code::Unauthenticated)
@@ -53,7 +53,7 @@ impl Refusal {
         matches!(self.status, Code::InvalidArgument | Code::OutOfRange)
     }
 
-    /// The place asked for is not kept any more.
+    /// The position asked for is no longer in the log.
     #[must_use]
     pub fn is_expired(&self) -> bool {
         self.code == model::Code::ResumeTokenExpired.name()
@@ -79,12 +79,13 @@ impl Refusal {
         })
     }
 
-    /// What a reader is told: the message, the fields it is about, and what to do
+    /// Returns the text for a reader: the message, the fields it is about, and what to do
     /// next.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = self.message.clone();
         for (field, sentence) in &self.fields {
+            // The message of a single wrong field often is that field already.
             if field.is_empty() || text == format!("{field}: {sentence}") {
                 continue;
             }
@@ -131,14 +132,14 @@ const VALIDATION_ERRORS: &str = "validation_errors";
 /// cut on its way.
 fn validation_errors(text: &str, fields: &[(String, String)]) -> Option<Json> {
     let errors: Vec<Map<String, Json>> = serde_json::from_str(text).ok()?;
-    let told = errors.into_iter().zip(fields).map(|(error, (_, said))| {
+    let errors = errors.into_iter().zip(fields).map(|(error, (_, sentence))| {
         let code = error.get("code").and_then(Json::as_str).unwrap_or_default();
-        let message = said
+        let message = sentence
             .strip_prefix(code)
             .and_then(|rest| rest.strip_prefix(": "));
-        json!({"code": code, "message": message.unwrap_or(said), "skill": error.get("skill")})
+        json!({"code": code, "message": message.unwrap_or(sentence), "skill": error.get("skill")})
     });
-    Some(told.collect())
+    Some(errors.collect())
 }
 
 impl From<Status> for Refusal {
@@ -149,6 +150,7 @@ impl From<Status> for Refusal {
         if let Some(info) = rich.error_info() {
             named = Some(info.reason.clone());
             for (name, value) in &info.metadata {
+                // Metadata of gRPC is text; programs get the number of the code as a number.
                 let number = (name == "number")
                     .then(|| value.parse::<u16>().ok())
                     .flatten();
@@ -186,7 +188,26 @@ impl From<Status> for Refusal {
     }
 }
 
-/// What the gateway finds wrong with a request before it calls anything.
+/// Returns the gRPC code of a kind of failure.
+#[must_use]
+pub fn grpc_code(kind: Kind) -> Code {
+    match kind {
+        Kind::Invalid => Code::InvalidArgument,
+        Kind::NotFound => Code::NotFound,
+        Kind::Unauthenticated => Code::Unauthenticated,
+        Kind::Denied => Code::PermissionDenied,
+        Kind::State => Code::FailedPrecondition,
+        Kind::Conflict => Code::Aborted,
+        Kind::Exhausted => Code::ResourceExhausted,
+        Kind::OutOfRange => Code::OutOfRange,
+        Kind::Timeout => Code::DeadlineExceeded,
+        Kind::Unavailable => Code::Unavailable,
+        Kind::DataLoss => Code::DataLoss,
+        Kind::Fault => Code::Internal,
+    }
+}
+
+/// For problems that the gateway finds in a request before it calls anything.
 impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Self {
         let mut details: Map<_, _> = failure
@@ -196,20 +217,7 @@ impl From<Failure> for Refusal {
             .collect();
         details.insert("number".to_owned(), failure.code.number().into());
         Self {
-            status: match failure.code.kind() {
-                model::Kind::Invalid => Code::InvalidArgument,
-                model::Kind::NotFound => Code::NotFound,
-                model::Kind::Unauthenticated => Code::Unauthenticated,
-                model::Kind::Denied => Code::PermissionDenied,
-                model::Kind::State => Code::FailedPrecondition,
-                model::Kind::Conflict => Code::Aborted,
-                model::Kind::Exhausted => Code::ResourceExhausted,
-                model::Kind::OutOfRange => Code::OutOfRange,
-                model::Kind::Timeout => Code::DeadlineExceeded,
-                model::Kind::Unavailable => Code::Unavailable,
-                model::Kind::DataLoss => Code::DataLoss,
-                model::Kind::Fault => Code::Internal,
-            },
+            status: grpc_code(failure.code.kind()),
             code: failure.code.name().to_owned(),
             message: failure.message,
             details,

@@ -1,6 +1,6 @@
 //! Messages as JSON Schema 2020-12.
 //!
-//! A request's schema says what is accepted, an answer's what is sent: only
+//! The schema of a request describes what is accepted, that of an answer what is sent: only
 //! requests have required fields by rule, only answers have every field that is
 //! always there. Nothing else may be in either.
 
@@ -11,7 +11,7 @@ use super::comment::summary;
 use super::shape::{Field, Special};
 use super::{Contract, Method};
 
-/// Which way a message goes.
+/// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Request,
@@ -81,7 +81,7 @@ impl<'a> Schemas<'a> {
         self.way == Direction::Request && self.refs.is_none()
     }
 
-    /// What a message is for.
+    /// Returns the comment of a message.
     pub(super) fn comment(&self, message: &MessageDescriptor) -> &'a str {
         let shape = self.contract.shape(message);
         shape.map_or("", |shape| &shape.comment)
@@ -122,7 +122,7 @@ impl<'a> Schemas<'a> {
         schema
     }
 
-    /// A request is described in full, since whoever fills it in reads that.
+    /// Describes a field of a request in full, for the reader that fills it in.
     fn description(&self, field: &Field) -> String {
         if self.way == Direction::Answer && self.refs.is_none() {
             return summary(&field.comment).to_owned();
@@ -146,7 +146,7 @@ impl<'a> Schemas<'a> {
     }
 
     fn bound(&self, schema: &mut Map<String, Json>, name: &str, limit: Option<u64>) {
-        // What is sent keeps to no limit of what is accepted.
+        // Rules bind requests only: a limit in the schema of an answer would be a promise.
         if let Some(limit) = limit.filter(|limit| *limit > 0)
             && self.way == Direction::Request
         {
@@ -175,7 +175,7 @@ impl<'a> Schemas<'a> {
             }
             Kind::Bytes => {
                 say("type", json!("string"));
-                // A word that not every host takes; there the description says it.
+                // Some hosts refuse this keyword; for tools the description says it.
                 if !is_tool_input {
                     say("contentEncoding", json!("base64"));
                 }
@@ -234,11 +234,11 @@ impl<'a> Schemas<'a> {
             Some(Special::Struct) if self.is_tool_input() => return json!({"type": "object"}),
             Some(Special::Struct) => return json!({"type": "object", "additionalProperties": true}),
             Some(Special::ListValue) => return json!({"type": "array", "items": {}}),
-            // Of a list of types hosts make something else, each in its way; of none, any.
+            // Hosts convert a list of types in different ways; no type means any to all of them.
             Some(Special::Value) if self.is_tool_input() => return json!({}),
             Some(Special::Value) => {
                 let any = ["null", "boolean", "number", "string", "array", "object"];
-                // A list may hold anything too, which clients want said.
+                // Some clients want `items` wherever a value may be an array.
                 return json!({"type": any, "items": {}});
             }
             None => {}
@@ -249,6 +249,7 @@ impl<'a> Schemas<'a> {
             }
             return json!({"$ref": format!("{prefix}{}", message.name())});
         }
+        // A message inside itself, written out, would never end.
         if self.open.iter().any(|open| open == message.full_name()) {
             return json!({"type": "object"});
         }
@@ -257,12 +258,12 @@ impl<'a> Schemas<'a> {
 }
 
 impl Contract {
-    /// What a tool's form accepts.
+    /// Returns the schema of what a form of a tool accepts.
     pub(super) fn request_schema(&self, method: &Method, only: Option<&[String]>) -> Json {
         Schemas::new(self, Direction::Request, None).object(&method.input, only)
     }
 
-    /// What a method answers; of a stream, what its messages are gathered in.
+    /// Returns the schema of an answer; of a stream, that of the list of its messages.
     pub(super) fn answer_schema(&self, method: &Method) -> Json {
         let answer = Schemas::new(self, Direction::Answer, None).object(&method.output, None);
         if !method.server_streaming {

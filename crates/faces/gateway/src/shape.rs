@@ -1,7 +1,7 @@
-//! What the faces need to know of a message, worked out once.
+//! Messages as the faces need them, worked out once.
 //!
 //! Options and comments are read from the descriptors when the contract is
-//! loaded, so that a call looks nothing up by name.
+//! loaded, so that no call searches for them by name.
 
 use std::collections::HashMap;
 
@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::Error;
 use super::comment::Comments;
+use super::method::{extension, is, text, words};
 
 /// A message.
 #[derive(Debug)]
@@ -20,9 +21,9 @@ pub(super) struct Shape {
     pub(super) special: Option<Special>,
     pub(super) fields: Vec<Field>,
     by_name: HashMap<String, usize>,
-    /// Numbers of the fields, in order, with their places.
+    /// Numbers of the fields, in order, with their indexes.
     by_number: Vec<(u32, usize)>,
-    /// What the message is for.
+    /// Its comment in the proto file.
     pub(super) comment: String,
 }
 
@@ -44,9 +45,9 @@ pub(super) enum Special {
 pub(super) struct Field {
     pub(super) descriptor: FieldDescriptor,
     pub(super) kind: Kind,
-    /// Place of its message among all of the contract.
+    /// Index of its message among all of the contract.
     pub(super) message: Option<usize>,
-    /// Places of the fields that it cannot be set together with.
+    /// Indexes of the other fields of its oneof.
     pub(super) rivals: Vec<usize>,
     pub(super) holds: Holds,
     /// Its JSON where it is not set.
@@ -61,11 +62,11 @@ pub(super) struct Field {
     pub(super) rules: Rules,
     /// A request without it is refused.
     pub(super) required: bool,
-    /// What a tool shows of it instead of the whole answer.
+    /// The block that a tool shows of it instead of the whole answer.
     pub(super) block: Option<BlockKind>,
     /// Left out of the JSON where it is empty.
     pub(super) omit_empty: bool,
-    /// Where an answer has it, the envelope says that the call did not do what it was asked.
+    /// An answer that has it was refused, as the envelope then tells.
     pub(super) refusal: bool,
     /// A session that a connection remembers.
     pub(super) remembered: bool,
@@ -155,11 +156,17 @@ impl Shape {
         self.fields.iter().find(|field| field.remembered)
     }
 
-    /// Place of the field with a number.
+    /// Returns the index of the field with a number.
     pub(super) fn index(&self, number: u32) -> Option<usize> {
         let numbers = &self.by_number;
         let at = numbers.binary_search_by_key(&number, |(number, _)| *number);
         numbers.get(at.ok()?).map(|(_, at)| *at)
+    }
+
+    /// The field with this name in the proto file.
+    pub(super) fn proto_field(&self, name: &str) -> Option<&Field> {
+        let mut fields = self.fields.iter();
+        fields.find(|field| field.descriptor.name() == name)
     }
 
     pub(super) fn numbered(&self, number: u32) -> Option<&Field> {
@@ -184,24 +191,20 @@ impl Field {
     /// Name of a value of its enum.
     pub(super) fn name_of(&self, number: i32) -> String {
         let name = self.names.iter().find(|name| name.number == number);
-        // A number that this contract does not name comes from a newer one.
+        // A server of a newer contract may send a number that this one does not name.
         name.map_or_else(|| number.to_string(), |name| name.short.clone())
     }
 }
 
 impl FieldOptions {
     pub(super) fn new(pool: &DescriptorPool) -> Result<Self, Error> {
-        let extension = |name: &str| {
-            pool.get_extension_by_name(name)
-                .ok_or_else(|| Error::Unknown(name.to_owned()))
-        };
         Ok(Self {
-            field: extension("repertoire.v1.field")?,
-            rules: extension("buf.validate.field")?,
+            field: extension(pool, "repertoire.v1.field")?,
+            rules: extension(pool, "buf.validate.field")?,
         })
     }
 
-    /// `places` of all messages, by full name.
+    /// Builds a shape. `places` are the indexes of all messages, by full name.
     pub(super) fn shape(
         &self,
         message: &MessageDescriptor,
@@ -260,20 +263,14 @@ impl FieldOptions {
         let options = descriptor.options();
         let ours = options.get_extension(&self.field);
         let ours = ours.as_message();
-        let text = |name: &str| {
-            let value = ours.and_then(|ours| ours.get_field_by_name(name));
-            value.and_then(|value| value.as_str().map(str::to_owned))
-        };
-        let is = |name: &str| {
-            let value = ours.and_then(|ours| ours.get_field_by_name(name));
-            value.and_then(|value| value.as_bool()) == Some(true)
-        };
+        let is = |name: &str| ours.is_some_and(|ours| is(ours, name));
         let rules = options.get_extension(&self.rules);
         let rules = rules.as_message().map(Rules::read).unwrap_or_default();
         let kind = descriptor.kind();
         let names = match &kind {
             Kind::Enum(names) => {
-                let prefix = format!("{}_", upper_snake(names.name()));
+                // `TrustTier` has `TRUST_TIER_OFFICIAL`.
+                let prefix = words(names.name(), '_').to_ascii_uppercase() + "_";
                 let short = |name: &str| {
                     let short = name.strip_prefix(&prefix).unwrap_or(name);
                     short.to_ascii_lowercase()
@@ -289,7 +286,8 @@ impl FieldOptions {
             }
             _ => Vec::new(),
         };
-        let json = text("json").filter(|json| !json.is_empty());
+        let json = ours.map(|ours| text(ours, "json"));
+        let json = json.filter(|json| !json.is_empty());
         let json = json.unwrap_or_else(|| descriptor.name().to_owned());
         let mut field = Field {
             message: kind
@@ -367,16 +365,4 @@ fn whole(value: &Value) -> Option<i64> {
         Value::U64(number) => i64::try_from(*number).ok(),
         _ => None,
     }
-}
-
-/// `TrustTier` is `TRUST_TIER`.
-fn upper_snake(name: &str) -> String {
-    let mut upper = String::new();
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && !upper.is_empty() {
-            upper.push('_');
-        }
-        upper.push(c.to_ascii_uppercase());
-    }
-    upper
 }

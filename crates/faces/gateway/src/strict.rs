@@ -1,7 +1,7 @@
 //! JSON that means one thing.
 //!
 //! Most readers keep the last of two equal keys and say nothing; two readers on the
-//! way of a request may then disagree on what it asks. Here such text is refused.
+//! way of a request may then disagree on its meaning. Here such text is refused.
 
 use std::fmt;
 
@@ -26,6 +26,7 @@ pub fn strict_json(text: &[u8]) -> Result<Json, Refusal> {
     let read = read.and_then(|json| reader.end().map(|()| json));
     read.map_err(|error| {
         let sentence = error.to_string();
+        // Data errors are our own sentences; all others are of the parser.
         let sentence = if error.is_data() {
             sentence
         } else if sentence.starts_with("number out of range") {
@@ -88,7 +89,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
-        // The parser has refused what is not finite.
+        // `into` makes null of NaN and infinity, but the parser has refused these.
         Ok(value.into())
     }
 
@@ -113,6 +114,7 @@ impl<'de> Visitor<'de> for Strict {
         let inside = self.deeper()?;
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
+            // Before the value is read, so that an error names the line of the second key.
             if object.contains_key(&key) {
                 let sentence = format!("The key '{}' is there twice", escaped(&key));
                 return Err(A::Error::custom(sentence));

@@ -49,7 +49,7 @@ pub struct Variable {
 pub struct TemplateError(String);
 
 impl TemplateError {
-    /// Of a route that cannot be read.
+    /// Creates the error for a route that cannot be read.
     #[must_use]
     pub fn of(text: &str) -> Self {
         Self(text.to_owned())
@@ -113,7 +113,7 @@ impl Template {
         (!before.contains(&Segment::Rest)).then_some(template)
     }
 
-    /// The path is one of this template.
+    /// Returns whether the path is one of this template.
     #[must_use]
     pub fn takes(&self, path: &UrlPath) -> bool {
         let Some(segments) = path.segments(self.verb.as_deref()) else {
@@ -138,7 +138,7 @@ impl Template {
                 })
     }
 
-    /// What the variables are in a path that the template takes.
+    /// Returns the values of the variables in a path that the template takes.
     #[must_use]
     pub fn values(&self, path: &UrlPath) -> Vec<(String, String)> {
         let segments = path.segments(self.verb.as_deref()).unwrap_or_default();
@@ -202,11 +202,12 @@ impl UrlPath {
     }
 }
 
-/// Percent-encoded text of a place of the URL.
+/// Decodes a percent-encoded part of a URL.
 ///
 /// # Errors
 /// A `%` is not followed by two hex digits, or the bytes are no UTF-8.
 pub fn decode_part(text: &str, part: &str) -> Result<String, Refusal> {
+    // `percent_decode_str` passes over a broken escape and leaves it as it is.
     let mut escapes = text.split('%').skip(1);
     let whole = escapes.all(|rest| {
         let digits = rest.as_bytes().get(..2);

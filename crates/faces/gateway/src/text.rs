@@ -1,4 +1,4 @@
-//! Requests whose values come as text: from the path and the query of a URL.
+//! Requests whose values come as text, from the path and the query of a URL.
 
 use prost_reflect::{Cardinality, Kind};
 use serde_json::{Map, Value as Json};
@@ -7,7 +7,7 @@ use super::shape::{Field, Shape};
 use super::{Contract, Method, Refusal, Route, RouteBody};
 use model::{Failure, FieldProblem};
 
-/// An HTTP request to a route, taken apart.
+/// The parts of an HTTP request to a route.
 #[derive(Debug, Default)]
 pub struct Parts {
     /// Values of the path, by the names of the template.
@@ -51,7 +51,7 @@ impl Contract {
         }
         let shape = self.shape(&method.input);
         for (name, text) in path {
-            let field = shape.and_then(|shape| by_proto_name(shape, &name));
+            let field = shape.and_then(|shape| shape.proto_field(&name));
             let Some(field) = field else { continue };
             let value = value(field, text);
             match request.get(&field.json) {
@@ -67,32 +67,32 @@ impl Contract {
             }
         }
         for (name, text) in query {
-            let way = shape.map_or_else(Vec::new, |shape| self.named(shape, &name));
-            let (field, above) = match way.split_last() {
+            let fields = shape.map_or_else(Vec::new, |shape| self.named(shape, &name));
+            let (field, above) = match fields.split_last() {
                 Some((field, above)) => (Some(*field), above),
                 None => (None, [].as_slice()),
             };
             let list = field.is_some_and(|field| field.descriptor.is_list());
             let value = match field {
                 Some(field) => value(field, text),
-                // Refused by name when the request is read.
+                // An unknown name is refused when the request is read, with all others.
                 None => Json::String(text),
             };
             if route.body == RouteBody::All {
                 say(&name, format!("Unrecognized key(s) in object: '{name}'"));
                 continue;
             }
-            let Some(place) = place(&mut request, above) else {
+            let Some(object) = object(&mut request, above) else {
                 say(&name, "Given twice".to_owned());
                 continue;
             };
             let key = field.map_or_else(|| name.clone(), |field| field.json.clone());
-            match place.get_mut(&key) {
+            match object.get_mut(&key) {
                 None if list => {
-                    place.insert(key, Json::Array(vec![value]));
+                    object.insert(key, Json::Array(vec![value]));
                 }
                 None => {
-                    place.insert(key, value);
+                    object.insert(key, value);
                 }
                 Some(Json::Array(values)) if list => values.push(value),
                 Some(_) => say(&name, "Given twice".to_owned()),
@@ -108,16 +108,16 @@ impl Contract {
     /// The fields that a name with dots leads through, such as `filters.source`; none where
     /// it leads to none.
     fn named<'a>(&'a self, shape: &'a Shape, name: &str) -> Vec<&'a Field> {
-        let mut way = Vec::new();
+        let mut fields = Vec::new();
         let mut shape = Some(shape);
         for name in name.split('.') {
             let Some(field) = shape.and_then(|shape| shape.field(name)) else {
                 return Vec::new();
             };
             shape = self.parts(field);
-            way.push(field);
+            fields.push(field);
         }
-        way
+        fields
     }
 
     /// The message that a field holds one of, where its fields have names of their own in
@@ -132,8 +132,8 @@ impl Contract {
     }
 }
 
-/// Where the values of these fields' message are; none where something else is there.
-fn place<'a>(
+/// Returns the object at the end of these fields; none where something else is there.
+fn object<'a>(
     mut request: &'a mut Map<String, Json>,
     above: &[&Field],
 ) -> Option<&'a mut Map<String, Json>> {
@@ -146,17 +146,12 @@ fn place<'a>(
     Some(request)
 }
 
-fn by_proto_name<'a>(shape: &'a Shape, name: &str) -> Option<&'a Field> {
-    let mut fields = shape.fields.iter();
-    fields.find(|field| field.descriptor.name() == name)
-}
-
-/// Text as a value of a field. What is no such value stays text, and is refused
-/// with its place when the request is read.
+/// Converts text to a value of a field. Text that is no such value stays text, and is refused
+/// with its field when the request is read.
 fn value(field: &Field, text: String) -> Json {
     let read = match field.descriptor.kind() {
         Kind::String | Kind::Bytes | Kind::Enum(_) => None,
-        // A time is a text.
+        // Only objects: a time is a message, too, and its JSON is a text.
         Kind::Message(_) => serde_json::from_str(&text).ok().filter(Json::is_object),
         Kind::Bool => text.parse().ok().map(Json::Bool),
         _ => serde_json::from_str(&text).ok().filter(Json::is_number),

@@ -17,7 +17,7 @@ pub struct Tool {
     pub name: String,
     /// A person's name for it.
     pub title: String,
-    /// What it does.
+    /// Its description.
     pub description: String,
     /// JSON Schema of its arguments.
     pub input: Map<String, Json>,
@@ -26,14 +26,14 @@ pub struct Tool {
     /// The argument that names the session of loaded skills, which a connection
     /// remembers.
     pub session: Option<String>,
-    /// What it does to the world.
+    /// Its effects.
     pub hints: Hints,
     /// Its description goes on with the list of skills.
     pub catalog: bool,
     pub(super) forms: Vec<Form>,
 }
 
-/// What a tool does to the world.
+/// The effects of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "the hints of MCP")]
 pub struct Hints {
@@ -54,9 +54,9 @@ pub(super) struct Form {
     /// Arguments it accepts, by their JSON names.
     pub(super) fields: Vec<String>,
     pub(super) envelope: bool,
-    /// There is nothing beside what a model reads.
+    /// Its answer has no structured content.
     pub(super) text_only: bool,
-    /// What tells how far it is while it is in work.
+    /// The rpc that reports its progress.
     pub(super) progress: Option<Arc<Method>>,
 }
 
@@ -87,17 +87,14 @@ impl Tool {
     /// the first of equals.
     pub(super) fn form(&self, arguments: &Map<String, Json>) -> Option<&Form> {
         let unknown = |form: &&Form| {
-            let mut names = arguments.keys();
-            names
-                .by_ref()
-                .filter(|name| !form.fields.contains(*name))
-                .count()
+            let names = arguments.keys();
+            names.filter(|name| !form.fields.contains(*name)).count()
         };
         self.forms.iter().min_by_key(unknown)
     }
 }
 
-/// The streaming rpc of a name, beside another one.
+/// Returns the streaming rpc of a name, of the same service as another one.
 fn progress(contract: &Contract, of: &Method, name: &str) -> Option<Arc<Method>> {
     let mut methods = contract.methods().iter();
     let found = methods.find(|method| method.service == of.service && method.name == name);
@@ -110,13 +107,14 @@ pub(super) fn toolset(contract: &Contract, name: Option<&str>) -> Vec<Arc<Tool>>
     for method in contract.methods() {
         let of_set = |option: &&ToolOption| match name {
             Some(name) => option.toolsets.iter().any(|set| set == name),
-            // Other forms of an rpc are for sets that have few tools.
+            // Without a set each rpc is one tool: further forms are for sets with few tools.
             None => method
                 .tools
                 .first()
                 .is_some_and(|first| std::ptr::eq(first, *option)),
         };
         for option in method.tools.iter().filter(of_set) {
+            // A tool call has one request.
             if method.client_streaming {
                 continue;
             }
@@ -163,7 +161,7 @@ pub(super) fn toolset(contract: &Contract, name: Option<&str>) -> Vec<Arc<Tool>>
     tools.into_iter().map(Arc::new).collect()
 }
 
-/// Comments name rpcs; whoever reads of a tool knows tools.
+/// Replaces the names of rpcs in a comment by those of their tools, which its reader knows.
 fn in_words_of_tools(contract: &Contract, description: &str) -> String {
     let mut text = description.to_owned();
     for method in contract.methods() {
@@ -200,8 +198,8 @@ fn merge(into: &mut Tool, other: Tool) {
             mine.entry(name.clone()).or_insert_with(|| schema.clone());
         }
     }
-    // What one form requires the other does not know. What is missing is told when the form is
-    // chosen and its arguments are read.
+    // One form requires what the other does not know. A missing argument is reported when the
+    // form is chosen and its arguments are read.
     into.input.remove("required");
     into.output = match (into.output.take(), other.output) {
         (Some(mine), Some(theirs)) => {

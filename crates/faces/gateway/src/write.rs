@@ -19,7 +19,7 @@ use super::{Contract, Error};
 /// A value of a field, as it came.
 #[derive(Clone, Copy)]
 struct WireField<'a> {
-    /// Place of the field.
+    /// Index of the field.
     index: usize,
     came: WireType,
     value: WireValue<'a>,
@@ -99,7 +99,7 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
         let depth = depth.checked_sub(1).ok_or(TOO_DEEP)?;
         let begin = self.parts.len();
         self.take(shape, bytes, begin)?;
-        // Encoders write fields by number, which mostly is the order of the file.
+        // Mostly sorted already: encoders write fields by number, and files declare them so.
         let mine = self.parts.get_mut(begin..).unwrap_or_default();
         if !mine.is_sorted_by_key(|part| part.index) {
             mine.sort_by_key(|part| part.index);
@@ -127,6 +127,7 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
             }
             self.field(field, from, at, depth)?;
             let empty = field.omit_empty && field.holds != Holds::Maybe;
+            // An encoder may send a zero explicitly, which is empty as well.
             if empty && self.text.get(value..) == Some(&*field.zero_text) {
                 self.text.truncate(before);
             }
@@ -164,6 +165,7 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
                 let length = before.len() - bytes.len();
                 WireValue::Bytes(before.get(..length).unwrap_or_default())
             };
+            // Of a oneof the last field wins, as in every decoder of protobuf.
             if !field.rivals.is_empty() {
                 let mut at = 0;
                 self.parts.retain(|part| {
@@ -178,10 +180,8 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
 
     /// The value of a field from its parts, of which there is one at least.
     fn field(&mut self, field: &Field, from: usize, to: usize, depth: usize) -> Result<(), Error> {
-        let Some(last) = to
-            .checked_sub(1)
-            .and_then(|last| self.parts.get(last).copied())
-        else {
+        let parts = self.parts.get(from..to).unwrap_or_default();
+        let Some(last) = parts.last().copied() else {
             return Ok(());
         };
         match field.holds {
@@ -207,9 +207,8 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
                 self.text.push(']');
                 Ok(())
             }
-            // One after the other they are what they are together.
+            // Protobuf merges a message that comes in several parts; their bytes joined are that.
             Holds::One | Holds::Maybe if field.message.is_some() && to - from > 1 => {
-                let parts = self.parts.get(from..to).unwrap_or_default();
                 let parts: Vec<_> = parts.iter().map(|part| part.bytes()).collect();
                 let whole = parts.concat();
                 let Some(shape) = self.contract.inner(field) else {

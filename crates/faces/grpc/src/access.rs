@@ -42,9 +42,9 @@ fn info(token: Token) -> v1::TokenInfo {
 
 fn patterns(field: &str, texts: &[String]) -> Result<Vec<SkillPattern>, Failure> {
     let patterns = texts.iter().enumerate().map(|(at, text)| {
-        text.parse().map_err(|error: model::PatternError| {
-            wrong(&format!("{field}[{at}]"), error.to_string())
-        })
+        let field = format!("{field}[{at}]");
+        text.parse()
+            .map_err(|error: model::PatternError| wrong(&field, error))
     });
     patterns.collect()
 }
@@ -55,6 +55,8 @@ fn rights(actions: &[i32], skills: &[String], sees: &[String]) -> Result<Rights,
         let known = v1::Action::try_from(*action)
             .ok()
             .and_then(action_from_wire);
+        // `ACTION_ANYTHING` marks rpcs that need no right, so a token cannot be given it: refused
+        // like a number that the enum does not have.
         let known = known.ok_or_else(|| {
             let names: Vec<_> = Action::ALL.iter().map(|action| action.name()).collect();
             wrong(
@@ -71,7 +73,7 @@ fn rights(actions: &[i32], skills: &[String], sees: &[String]) -> Result<Rights,
     })
 }
 
-/// The service.
+/// The `Access` service.
 #[derive(Clone)]
 pub struct AccessService {
     tokens: Tokens,
@@ -86,7 +88,7 @@ impl std::fmt::Debug for AccessService {
 }
 
 impl AccessService {
-    /// The service over the tokens of a server, and over its namespaces.
+    /// Creates the service over the tokens and namespaces of a server.
     #[must_use]
     pub fn new(tokens: Tokens, namespaces: Namespaces, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -99,7 +101,7 @@ impl AccessService {
 
 impl View for AccessService {
     async fn view<'a>(&'a self, _: &Extensions) -> Cow<'a, Self> {
-        // Tokens are no skills; namespaces are listed by what their caller sees.
+        // Nothing here is a skill. `ListNamespaces` filters by caller itself.
         Cow::Borrowed(self)
     }
 }
@@ -137,6 +139,7 @@ impl handlers::Access for AccessService {
             expires_at: expiry(now, expires_in_days)?,
             name,
         };
+        // The store has the digest of the secret alone: this answer is the only one with its text.
         let mut random = [0; 32];
         getrandom::fill(&mut random).map_err(|error| Failure::fault(error.to_string()))?;
         let secret = Secret::new(random);
@@ -190,7 +193,7 @@ fn expiry(now: Timestamp, days: u32) -> Result<Option<Timestamp>, Failure> {
         return Ok(None);
     }
     let after = now.checked_add(SignedDuration::from_hours(24 * i64::from(days)));
-    after
-        .map(Some)
-        .map_err(|error| Failure::fault(error.to_string()))
+    Ok(Some(
+        after.map_err(|error| Failure::fault(error.to_string()))?,
+    ))
 }

@@ -32,39 +32,38 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a backup or a compaction may take: for as long as its caller waits.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Why a server is there.
+/// How a server was started.
 #[derive(Debug, Clone)]
 pub enum Kind {
-    /// It was started to serve.
+    /// By an operator, to serve.
     Serve {
-        /// Where it listens.
+        /// The address that it listens on.
         url: String,
     },
-    /// A window started it, and it stays for as long as it is used.
+    /// By a window; it runs for as long as it is used.
     Background {
-        /// Has it leave.
+        /// Cancelled to stop the server.
         leave: CancellationToken,
     },
 }
 
-/// The service.
+/// The `Admin` service.
 #[derive(Debug, Clone)]
 pub struct AdminService {
     /// The data directory, as an absolute path.
     pub directory: PathBuf,
-    /// Why the server is there.
+    /// How the server was started.
     pub kind: Kind,
     /// When it was started.
     pub started_at: Timestamp,
-    /// What it serves.
+    /// The registry that it serves.
     pub registry: Registry,
-    /// How many are connected to the local socket.
+    /// The number of connections to the local socket.
     pub connected: watch::Receiver<usize>,
 }
 
 impl AdminService {
-    /// Runs one backup or compaction at a time, for as long as its caller waits. The
-    /// operator's deadline is for callers that others wait behind.
+    /// Runs one backup or compaction at a time, for as long as its caller waits.
     async fn maintain<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Registry, &Stop) -> Result<T, Error> + Send + 'static,
@@ -75,8 +74,11 @@ impl AdminService {
             .registry
             .executor()
             .run_fallible(executor::Kind::Maintain, work);
+        // The deadline of the operator protects callers that wait behind others; nobody waits
+        // behind this.
         let done = with_deadline(Instant::now() + MAX_TIMEOUT, work).await;
         done.map_err(|error| match error {
+            // This kind of work has no queue: waiting behind a compaction could take hours.
             Error::Work(executor::Error::Full(_)) => {
                 let failure =
                     Failure::new(Code::Overloaded, "Another backup or compaction is running");
@@ -87,10 +89,11 @@ impl AdminService {
     }
 }
 
-/// Returns when there is something new to tell, and not too soon.
+/// Waits for new progress, for one interval at least.
 async fn news(progress: &mut watch::Receiver<u64>) {
     tokio::time::sleep(PROGRESS_INTERVAL).await;
     if progress.changed().await.is_err() {
+        // The work has dropped its end, so its result is next: `select!` must wait for that.
         std::future::pending::<()>().await;
     }
 }
@@ -105,7 +108,7 @@ fn outcome(compacted: Compacted) -> CompactOutcome {
 
 impl View for AdminService {
     async fn view<'a>(&'a self, _: &Extensions) -> Cow<'a, Self> {
-        // It is offered on the local socket alone, whose callers see all.
+        // Served on the local socket only, whose callers see every skill.
         Cow::Borrowed(self)
     }
 }
@@ -114,6 +117,7 @@ impl handlers::Admin for AdminService {
     async fn backup(&self, _: Request<BackupRequest>) -> Answer<Messages<BackupResponse>> {
         let taken = self.maintain(Registry::backup);
         let (file, backup) = taken.await?;
+        // The first message has the sizes and no bytes: the client knows the end before it reads.
         let first = BackupResponse {
             records: backup.records,
             size_bytes: backup.bytes,
@@ -122,6 +126,7 @@ impl handlers::Admin for AdminService {
         let file = tokio::fs::File::from_std(file);
         let pieces = stream::try_unfold(file, async |mut file| {
             let mut chunk = Vec::new();
+            // A plain `read` may return fewer bytes; full chunks keep the number of messages down.
             let read = (&mut file).take(CHUNK_BYTES).read_to_end(&mut chunk).await;
             read.map_err(|error| status(Failure::fault(error)))?;
             let piece = BackupResponse {
@@ -137,7 +142,7 @@ impl handlers::Admin for AdminService {
     async fn compact(&self, _: Request<CompactRequest>) -> Answer<Messages<CompactResponse>> {
         let (sender, progress) = watch::channel(0);
         let service = self.clone();
-        // The stream holds the work: a caller that leaves drops it, and so tells it to stop.
+        // The stream owns the work: a caller that leaves drops both, which stops it.
         let work = Box::pin(async move {
             let work = move |registry: &Registry, stop: &Stop| {
                 registry.compact(stop, |records| {
@@ -153,7 +158,7 @@ impl handlers::Admin for AdminService {
             let done = tokio::select! {
                 biased;
                 done = &mut work => Some(done.map_err(status)?),
-                // Where the work is over, nothing more is sent of it.
+                // `biased`: progress never follows the outcome.
                 () = news(&mut progress) => None,
             };
             let message = CompactResponse {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tonic::{Request, Response, Status};
 
 use super::convert::time;
-use super::{page_size, token, wrong};
+use super::{given, page_size, wrong};
 use ::audit::{Audit, Entry, EventKind, Filter};
 use contract::handlers::{self, Answer, Messages, View};
 use contract::{action_from_wire, action_on_wire, status, v1};
@@ -17,7 +17,7 @@ use model::Failure;
 /// Events of a page.
 const DEFAULT_EVENTS: usize = 100;
 
-/// The service.
+/// The `Audit` service.
 #[derive(Debug, Clone)]
 pub struct AuditService(pub Audit);
 
@@ -27,15 +27,11 @@ fn kind_on_wire(kind: EventKind) -> i32 {
 }
 
 fn on_wire(entry: Entry) -> v1::AuditEvent {
-    let Entry {
-        number,
-        digest,
-        event,
-    } = entry;
+    let event = entry.event;
     let address = |it: Option<std::net::IpAddr>| it.map(|it| it.to_string()).unwrap_or_default();
     v1::AuditEvent {
-        number,
-        digest: digest.to_string(),
+        number: entry.number,
+        digest: entry.digest.to_string(),
         at: Some(time(event.at)),
         kind: kind_on_wire(event.kind),
         principal: event.principal,
@@ -58,19 +54,15 @@ fn action(number: i32) -> Option<access::Action> {
     action_from_wire(v1::Action::try_from(number).ok()?)
 }
 
-fn some(text: String) -> Option<String> {
-    Some(text).filter(|text| !text.is_empty())
-}
-
 fn moment(field: &str, time: Option<prost_types::Timestamp>) -> Result<Option<Timestamp>, Failure> {
     let read = |time: prost_types::Timestamp| Timestamp::new(time.seconds, time.nanos);
     let read = time.map(read).transpose();
-    read.map_err(|error| wrong(field, error.to_string()))
+    read.map_err(|error| wrong(field, error))
 }
 
 impl View for AuditService {
     async fn view<'a>(&'a self, _: &Extensions) -> Cow<'a, Self> {
-        // Whoever may read the trail reads all of it.
+        // The right to audit covers the whole trail, skills that the caller does not see included.
         Cow::Borrowed(self)
     }
 }
@@ -96,12 +88,13 @@ impl handlers::Audit for AuditService {
         let filter = Filter {
             since: moment("since", since)?,
             until: moment("until", until)?,
+            // `Unspecified` is no known kind, so it filters nothing.
             kind: kinds.find(|known| kind_on_wire(*known) == kind),
-            principal: some(principal),
-            rpc: some(rpc),
+            principal: given(principal),
+            rpc: given(rpc),
             action: action(wanted),
-            name: some(name),
-            outcome: some(outcome),
+            name: given(name),
+            outcome: given(outcome),
         };
         let page = self
             .0
@@ -109,7 +102,7 @@ impl handlers::Audit for AuditService {
         let page = page?;
         Ok(Response::new(v1::ListAuditEventsResponse {
             events: page.entries.into_iter().map(on_wire).collect(),
-            next_page_token: token(page.next),
+            next_page_token: page.next.unwrap_or_default(),
         }))
     }
 
@@ -126,13 +119,15 @@ impl handlers::Audit for AuditService {
             outcome,
         } = request.into_inner();
         let filter = Filter {
-            principal: some(principal),
-            rpc: some(rpc),
+            principal: given(principal),
+            rpc: given(rpc),
             action: action(wanted),
-            name: some(name),
-            outcome: some(outcome),
+            name: given(name),
+            outcome: given(outcome),
             ..Filter::default()
         };
+        // Without a number the stream begins at the end of the trail. The end is read here, before
+        // the stream is made, so that nothing recorded in between is skipped.
         let after = match after_number {
             Some(number) => number,
             None => self.0.last()?,

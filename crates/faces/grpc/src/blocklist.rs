@@ -1,16 +1,18 @@
-//! The blocklist, on the wire.
+//! The blocklist rpcs.
+
+use tonic::Response;
 
 use super::registry::RegistryService;
-use super::{DEFAULT_BLOCKED_SKILLS, FEED, convert, missing, page_size, token};
+use super::{DEFAULT_BLOCKED_SKILLS, FEED, convert, missing, page_size};
 use ::registry::{Blocked, Caller, Registry};
+use contract::handlers::Answer;
 use contract::v1;
-use model::Failure;
 
 pub(super) async fn update(
     service: &RegistryService,
     request: v1::UpdateBlocklistRequest,
     caller: &Caller,
-) -> Result<v1::UpdateBlocklistResponse, Failure> {
+) -> Answer<v1::UpdateBlocklistResponse> {
     let RegistryService {
         registry,
         stored,
@@ -26,6 +28,8 @@ pub(super) async fn update(
     } = request;
     let of = v1::BlocklistAction::try_from(action).unwrap_or_default();
     let is_missing = |text: &str| text.trim().is_empty();
+    // Checked by hand: which fields are required depends on the action, and the rules of the
+    // contract see one field at a time.
     let changed = match of {
         v1::BlocklistAction::Unspecified => return Err(missing("action")),
         v1::BlocklistAction::Add | v1::BlocklistAction::Remove if is_missing(&skill_id) => {
@@ -35,6 +39,7 @@ pub(super) async fn update(
             return Err(missing("reason"));
         }
         v1::BlocklistAction::Add => {
+            // Through `stored`, so that a folder around the caller cannot stand in for the skill.
             let add = async |id| registry.block(&id, &reason, caller).await;
             let added = stored.write(&skill_id, caller, add).await;
             Some(added?)
@@ -51,22 +56,23 @@ pub(super) async fn update(
         v1::BlocklistAction::Refresh => None,
     };
     let only = changed.as_ref().map(|Blocked { id, .. }| id.clone());
+    // A refresh names no skill: all that are installed are compared with the whole list.
     let affected = installer.blocked(only.clone()).await?;
     let dependents = changed.map(|changed| changed.dependents);
-    Ok(v1::UpdateBlocklistResponse {
+    Ok(Response::new(v1::UpdateBlocklistResponse {
         action,
         blocklist_size: convert::count(registry.catalog().blocked()),
         skill_id: only.map(|id| id.to_string()),
         last_community_refresh: feed.taken_in().map(convert::time),
         affected_installed_skills: affected.iter().map(ToString::to_string).collect(),
         dependents: convert::ids(dependents.unwrap_or_default()),
-    })
+    }))
 }
 
 pub(super) fn list(
     registry: &Registry,
     request: v1::ListBlockedRequest,
-) -> Result<v1::ListBlockedResponse, Failure> {
+) -> Answer<v1::ListBlockedResponse> {
     let v1::ListBlockedRequest {
         page_size: size,
         page_token,
@@ -80,9 +86,9 @@ pub(super) fn list(
         blocked_by: block.actor.to_string(),
         from_feed: block.from_feed,
     });
-    Ok(v1::ListBlockedResponse {
+    Ok(Response::new(v1::ListBlockedResponse {
         blocked: blocked.collect(),
         blocklist_size: convert::count(page.size),
-        next_page_token: token(page.next),
-    })
+        next_page_token: page.next.unwrap_or_default(),
+    }))
 }

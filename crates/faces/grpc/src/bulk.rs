@@ -26,7 +26,7 @@ const MAX_UNREAD_ANSWERS: usize = 256;
 /// Bytes of all streams in work at once, in KiB.
 const MAX_IN_WORK_KIB: u32 = 64 * 1024;
 
-/// What all bulk streams share.
+/// State that all bulk streams share.
 #[derive(Debug, Clone)]
 pub(super) struct Bulk {
     registry: Registry,
@@ -34,15 +34,6 @@ pub(super) struct Bulk {
 }
 
 type ItemAnswer = Result<v1::PublishSkillsResponse, Status>;
-
-/// An item before it is read.
-struct Item {
-    request: Result<v1::PublishSkillsRequest, Status>,
-    /// The permit of its answer.
-    answer: mpsc::OwnedPermit<ItemAnswer>,
-    /// Room for its bytes.
-    memory: Option<OwnedSemaphorePermit>,
-}
 
 impl Bulk {
     pub(super) fn new(registry: &Registry) -> Self {
@@ -52,7 +43,7 @@ impl Bulk {
         }
     }
 
-    /// The same for who sees the skills of another registry.
+    /// Returns the same over the registry that a caller sees; the memory stays shared.
     pub(super) fn with_registry(&self, registry: Registry) -> Self {
         Self {
             registry,
@@ -81,37 +72,28 @@ impl Bulk {
     ) {
         let state = (items, send, self.clone());
         let items = stream::unfold(state, |(mut items, send, bulk)| async move {
-            // In this order: an item that is read has a permit for its answer, and memory
-            // for its bytes is taken before the next one is read.
+            // In this order: an item is read only once there is a permit for its answer, and the
+            // next one only once there is memory for this one. A client that does not read its
+            // answers is thus no longer read.
             let answer = send.clone().reserve_owned().await.ok()?;
             let item = tokio::select! {
                 item = items.next() => item?,
+                // The client dropped its answers, though its own side may stay open.
                 () = send.closed() => return None,
             };
             let memory = match &item {
                 Ok(item) => bulk.reserve(item).await,
                 Err(_) => None,
             };
-            let item = Item {
-                request: item,
-                answer,
-                memory,
-            };
-            Some((item, (items, send, bulk)))
+            Some(((item, answer, memory), (items, send, bulk)))
         });
-        // Reading goes on side by side; publishing begins in the order of the items,
-        // which keeps versions of one skill in order.
+        // Items are read concurrently, but `buffered` keeps their order, so publishing begins in
+        // the order of the stream: the versions of one skill get their numbers in that order.
         let bulk = self.clone();
-        let read = items.map(move |item| {
-            let caller = caller.clone();
-            let Item {
-                request,
-                answer,
-                memory,
-            } = item;
-            let bulk = bulk.clone();
+        let read = items.map(move |(item, answer, memory)| {
+            let (bulk, caller) = (bulk.clone(), caller.clone());
             async move {
-                let read = match request {
+                let read = match item {
                     Ok(item) => Ok(bulk.read(item, caller).await),
                     Err(broken) => Err(broken),
                 };
@@ -126,6 +108,8 @@ impl Bulk {
                     Ok(read) => Ok(bulk.publish_one(index, read).await),
                     Err(broken) => Err(broken),
                 };
+                // Stored or refused by now: the answer may wait for its reader, but not hold
+                // memory.
                 drop(memory);
                 (published, answer)
             }
@@ -134,6 +118,7 @@ impl Bulk {
         while let Some((published, answer)) = published.next().await {
             let broken = published.is_err();
             answer.send(published);
+            // The transport yields nothing after an error, so no item is lost here.
             if broken {
                 return;
             }
@@ -142,10 +127,12 @@ impl Bulk {
 
     async fn reserve(&self, item: &v1::PublishSkillsRequest) -> Option<OwnedSemaphorePermit> {
         let bytes = prost::Message::encoded_len(item);
+        // Capped: a semaphore never grants more permits than it has, so a huge item would wait for
+        // ever. It gets all of the memory instead.
         let kib = u32::try_from(bytes / 1024 + 1)
             .unwrap_or(MAX_IN_WORK_KIB)
             .min(MAX_IN_WORK_KIB);
-        // Never none: nobody closes it.
+        // Never fails: the semaphore is not closed.
         Arc::clone(&self.memory).acquire_many_owned(kib).await.ok()
     }
 
@@ -155,9 +142,14 @@ impl Bulk {
         (by, authorizer): (Principal, ItemAuthorizer),
     ) -> Result<Submitted, Failure> {
         let request = publish::item(item)?;
-        // One that the caller may not publish is refused alone, and does not end the stream.
-        authorizer.check(&request)?;
+        // Here and not in the codec, whose refusal would end the stream: one item that the
+        // caller may not publish must not stop the others.
+        if let Some(authorizer) = authorizer {
+            request.authorize(&*authorizer)?;
+        }
         let submission = publish::submission(request, by);
+        // As `Import`, work waits for a permit while the stream is not read; `Publish` would
+        // refuse.
         Ok(self.registry.read(Kind::Import, submission).await?)
     }
 
@@ -166,11 +158,8 @@ impl Bulk {
         index: usize,
         read: Result<Submitted, Failure>,
     ) -> v1::PublishSkillsResponse {
-        let published = match read {
-            Ok(submitted) => self.registry.submit(submitted).await.map_err(Failure::from),
-            Err(failure) => Err(failure),
-        };
-        let result = match published {
+        let published = async { Ok::<_, Failure>(self.registry.submit(read?).await?) };
+        let result = match published.await {
             Ok(published) => Published::Published(publish::answer(published)),
             Err(failure) => Published::Refused(refusal(failure)),
         };

@@ -1,19 +1,43 @@
-//! Codebases: analysis and recommendation, in the words of the contract.
+//! The rpcs that analyze a codebase and recommend skills for it.
 
 use std::path::PathBuf;
 
-use tonic::Request;
+use tonic::{Request, Response};
 
 use super::convert::{count, time};
+use super::enums::same_variants;
 use super::search::{rounded, summary};
 use super::{CallerFolder, REASONS, time_left};
 use codebase::{InlineFile, ScanOptions};
+use contract::handlers::Answer;
 use contract::v1;
 use model::Failure;
 use recommend::{Advisor, Mode, Priority, ReasonKind, Recommendation, Severity, Source, Wish};
 use registry::Registry;
 
-/// Where the caller was started, if that is known.
+same_variants!(fn project_type(::codebase::ProjectKind) -> ProjectType {
+    Monorepo, Single, Library, Application, Unknown
+});
+
+same_variants!(fn confidence_level(::codebase::ConfidenceLevel) -> ConfidenceLevel {
+    High, Medium, Low
+});
+
+same_variants!(fn technology_type(::codebase::TechnologyKind) -> TechnologyType {
+    Language, Framework, Tool, Platform, Library
+});
+
+same_variants!(fn gap_severity(Severity) -> GapSeverity { High, Medium, Low });
+
+same_variants!(fn reason_type(ReasonKind) -> RecommendationReasonType {
+    TechnologyMatch, GapCoverage, PopularPairing, AuthorReputation
+});
+
+same_variants!(fn priority(Priority) -> RecommendationPriority {
+    Essential, Recommended, Optional
+});
+
+/// Returns the folder that the caller was started in, if known.
 pub(super) fn folder<T>(request: &Request<T>) -> Option<PathBuf> {
     let folder = request.extensions().get::<CallerFolder>();
     folder.map(|CallerFolder(folder)| folder.clone())
@@ -34,7 +58,7 @@ fn source(path: String, files: Vec<v1::CodebaseFile>, folder: Option<PathBuf>) -
 pub(super) async fn analyze(
     advisor: &Advisor,
     request: Request<v1::AnalyzeCodebaseRequest>,
-) -> Result<v1::AnalyzeCodebaseResponse, Failure> {
+) -> Answer<v1::AnalyzeCodebaseResponse> {
     let (time_left, folder) = (time_left(&request), folder(&request));
     let v1::AnalyzeCodebaseRequest {
         path,
@@ -54,30 +78,17 @@ pub(super) async fn analyze(
     };
     let seen = advisor.analyze(source(path, files, folder), options, time_left);
     let seen = seen.await?;
-    let ::codebase::Analysis {
-        stack,
-        project,
-        stats,
-        confidence_level,
-        notes,
-        signals,
-    } = seen.analysis;
-    Ok(v1::AnalyzeCodebaseResponse {
+    let analysis = seen.analysis;
+    let project = analysis.project;
+    Ok(Response::new(v1::AnalyzeCodebaseResponse {
         path: seen.path,
         scanned_at: Some(time(seen.scanned_at)),
-        stack: stack.into_iter().map(item).collect(),
+        stack: analysis.stack.into_iter().map(item).collect(),
         project_info: Some(v1::ProjectInfo {
             name: project.name,
             version: project.version,
             description: project.description,
-            r#type: match project.kind {
-                ::codebase::ProjectKind::Monorepo => v1::ProjectType::Monorepo,
-                ::codebase::ProjectKind::Single => v1::ProjectType::Single,
-                ::codebase::ProjectKind::Library => v1::ProjectType::Library,
-                ::codebase::ProjectKind::Application => v1::ProjectType::Application,
-                ::codebase::ProjectKind::Unknown => v1::ProjectType::Unknown,
-            }
-            .into(),
+            r#type: project_type(project.kind).into(),
             package_manager: project.package_manager.map(|manager| manager.to_string()),
             package_managers: project
                 .package_managers
@@ -86,40 +97,29 @@ pub(super) async fn analyze(
                 .collect(),
         }),
         stats: Some(v1::CodebaseStats {
-            total_files: count(stats.total_files),
-            analyzed_files: count(stats.analyzed_files),
-            directories_scanned: count(stats.directories_scanned),
-            languages_detected: stats.languages_detected,
+            total_files: count(analysis.stats.total_files),
+            analyzed_files: count(analysis.stats.analyzed_files),
+            directories_scanned: count(analysis.stats.directories_scanned),
+            languages_detected: analysis.stats.languages_detected,
         }),
-        confidence_level: match confidence_level {
-            ::codebase::ConfidenceLevel::High => v1::ConfidenceLevel::High,
-            ::codebase::ConfidenceLevel::Medium => v1::ConfidenceLevel::Medium,
-            ::codebase::ConfidenceLevel::Low => v1::ConfidenceLevel::Low,
-        }
-        .into(),
-        signals: signals
+        confidence_level: confidence_level(analysis.confidence_level).into(),
+        signals: analysis
+            .signals
             .into_iter()
             .map(|signal| v1::CodebaseSignal {
                 name: signal.fact.to_string(),
                 path: signal.file,
             })
             .collect(),
-        notes: notes.iter().map(ToString::to_string).collect(),
-    })
+        notes: analysis.notes.iter().map(ToString::to_string).collect(),
+    }))
 }
 
 fn item(item: ::codebase::TechStackItem) -> v1::TechStackItem {
     v1::TechStackItem {
         technology_id: item.technology_id,
         name: item.name,
-        r#type: match item.kind {
-            ::codebase::TechnologyKind::Language => v1::TechnologyType::Language,
-            ::codebase::TechnologyKind::Framework => v1::TechnologyType::Framework,
-            ::codebase::TechnologyKind::Tool => v1::TechnologyType::Tool,
-            ::codebase::TechnologyKind::Platform => v1::TechnologyType::Platform,
-            ::codebase::TechnologyKind::Library => v1::TechnologyType::Library,
-        }
-        .into(),
+        r#type: technology_type(item.kind).into(),
         version: item.version,
         confidence: item.confidence,
         source: item.source.to_string(),
@@ -164,6 +164,7 @@ pub(super) async fn recommend(
             .into_iter()
             .map(|skill| {
                 let shown = v1::SkillSummary {
+                    // Only this call knows what is installed; other summaries leave the field out.
                     installed: Some(here.contains(&skill.head.id)),
                     ..summary(&catalog, &skill.head, now)
                 };
@@ -178,12 +179,7 @@ pub(super) async fn recommend(
                 area: gap.area.to_owned(),
                 description: gap.text,
                 suggested_skills: gap.suggested,
-                severity: match gap.severity {
-                    Severity::High => v1::GapSeverity::High,
-                    Severity::Medium => v1::GapSeverity::Medium,
-                    Severity::Low => v1::GapSeverity::Low,
-                }
-                .into(),
+                severity: gap_severity(gap.severity).into(),
             })
             .collect(),
         installed_coverage: rounded(found.coverage),
@@ -203,23 +199,12 @@ fn recommendation(
         reasons: shown
             .into_iter()
             .map(|reason| v1::RecommendationReason {
-                r#type: match reason.kind {
-                    ReasonKind::TechnologyMatch => v1::RecommendationReasonType::TechnologyMatch,
-                    ReasonKind::GapCoverage => v1::RecommendationReasonType::GapCoverage,
-                    ReasonKind::PopularPairing => v1::RecommendationReasonType::PopularPairing,
-                    ReasonKind::AuthorReputation => v1::RecommendationReasonType::AuthorReputation,
-                }
-                .into(),
+                r#type: reason_type(reason.kind).into(),
                 description: reason.text,
                 confidence: rounded(reason.confidence),
             })
             .collect(),
         impact_areas: skill.areas,
-        priority: match skill.priority {
-            Priority::Essential => v1::RecommendationPriority::Essential,
-            Priority::Recommended => v1::RecommendationPriority::Recommended,
-            Priority::Optional => v1::RecommendationPriority::Optional,
-        }
-        .into(),
+        priority: priority(skill.priority).into(),
     }
 }

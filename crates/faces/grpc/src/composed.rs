@@ -1,5 +1,6 @@
 //! Compositions as messages of the contract.
 
+use super::enums::same_variants;
 use composition::{
     Attributed, Composed, Finding, Lock, LockEntry, Member, Promised, SetQuery, SkillSet,
     Statement, ToolPolicy, ToolProof, ToolRule,
@@ -7,36 +8,22 @@ use composition::{
 use contract::json::to_struct;
 use contract::v1;
 
-/// The policy of a request; none where it is left to the lock.
+same_variants!(fn wire_policy / known_policy(ToolPolicy) -> ToolPolicy { Union, Intersection });
+
+same_variants!(pub(super) fn rule(ToolRule) -> ToolRule {
+    Granted, GrantedExcept, Forbidden, NotGrantedByAll, NotGranted, Undecided
+});
+
+/// The policy of a request; none where the lock decides.
 pub(super) fn policy(policy: i32) -> Option<ToolPolicy> {
-    match v1::ToolPolicy::try_from(policy).unwrap_or_default() {
-        v1::ToolPolicy::Unspecified => None,
-        v1::ToolPolicy::Union => Some(ToolPolicy::Union),
-        v1::ToolPolicy::Intersection => Some(ToolPolicy::Intersection),
-    }
+    known_policy(v1::ToolPolicy::try_from(policy).unwrap_or_default())
 }
 
 pub(super) fn policy_of(policy: ToolPolicy) -> i32 {
-    match policy {
-        ToolPolicy::Union => v1::ToolPolicy::Union,
-        ToolPolicy::Intersection => v1::ToolPolicy::Intersection,
-    }
-    .into()
+    wire_policy(policy).into()
 }
 
-pub(super) fn rule(rule: ToolRule) -> i32 {
-    match rule {
-        ToolRule::Granted => v1::ToolRule::Granted,
-        ToolRule::GrantedExcept => v1::ToolRule::GrantedExcept,
-        ToolRule::Forbidden => v1::ToolRule::Forbidden,
-        ToolRule::NotGrantedByAll => v1::ToolRule::NotGrantedByAll,
-        ToolRule::NotGranted => v1::ToolRule::NotGranted,
-        ToolRule::Undecided => v1::ToolRule::Undecided,
-    }
-    .into()
-}
-
-/// What a request asks of a set of skills.
+/// Builds the query for a set of skills.
 pub(super) fn query(
     skills: Vec<String>,
     tool_policy: i32,
@@ -73,6 +60,7 @@ fn locked(lock: v1::Lock) -> Lock {
             position,
         }
     };
+    // The digest is not recomputed here: the domain compares it, so an edited lock is refused.
     Lock {
         policy: policy(tool_policy).unwrap_or_default(),
         entries: entries.into_iter().map(entry).collect(),
@@ -81,21 +69,12 @@ fn locked(lock: v1::Lock) -> Lock {
 }
 
 pub(super) fn lock(lock: Lock) -> v1::Lock {
-    let entry = |entry: LockEntry| {
-        let LockEntry {
-            skill_id,
-            number,
-            semantic,
-            digest,
-            position,
-        } = entry;
-        v1::LockEntry {
-            skill_id,
-            version_number: number,
-            semantic_version: semantic,
-            digest,
-            position,
-        }
+    let entry = |entry: LockEntry| v1::LockEntry {
+        skill_id: entry.skill_id,
+        version_number: entry.number,
+        semantic_version: entry.semantic,
+        digest: entry.digest,
+        position: entry.position,
     };
     v1::Lock {
         tool_policy: policy_of(lock.policy),
@@ -176,9 +155,9 @@ fn origins(composed: &Composed, all: &[Attributed]) -> Vec<v1::Origin> {
 
 fn members(
     composed: &Composed,
-    places: impl Iterator<Item = usize>,
+    indexes: impl Iterator<Item = usize>,
 ) -> impl Iterator<Item = &Member> {
-    places.filter_map(|at| composed.members.get(at))
+    indexes.filter_map(|at| composed.members.get(at))
 }
 
 fn statement(composed: &Composed, statement: &Statement) -> v1::ToolStatement {
@@ -198,7 +177,7 @@ fn tool(composed: &Composed, proof: &ToolProof) -> v1::ToolProof {
     v1::ToolProof {
         tool: proof.tool.to_string(),
         verdict: verdict.into(),
-        rule: rule(proof.rule),
+        rule: rule(proof.rule).into(),
         grants: statements(&proof.grants),
         denials: statements(&proof.denials),
         exceptions: statements(&proof.exceptions),
@@ -218,7 +197,7 @@ pub(super) fn contracts(composed: &Composed) -> Vec<v1::ComposedContract> {
     composed.output_contracts.iter().map(contract).collect()
 }
 
-/// A composition with its proof and its lock.
+/// Converts a composition with its proof and its lock.
 pub(super) fn composed(set: &SkillSet) -> v1::ComposeSkillsResponse {
     let composed = &*set.composed;
     v1::ComposeSkillsResponse {

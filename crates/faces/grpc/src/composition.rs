@@ -9,7 +9,7 @@ use super::composed::{self, attributed, names, texts};
 use super::search::rounded;
 use super::viewer::Viewer;
 use super::{
-    AGAINST_INSTALLED, RECOMMENDATIONS, WITH_CURRENT, checks, convert, installed, principal,
+    AGAINST_INSTALLED, RECOMMENDATIONS, WITH_CURRENT, checks, convert, given, installed, principal,
 };
 use ::checks::Checks;
 use composition::{Composition, Spawn, TaskQuery};
@@ -31,8 +31,7 @@ pub struct CompositionService {
 }
 
 impl CompositionService {
-    /// The service of a composition room, of sessions whose skills are asked about, of what is
-    /// installed on this machine, and of checks.
+    /// Creates the service. `tools` has the sessions that `CheckTool` asks about.
     #[must_use]
     pub fn new(
         composition: Composition,
@@ -49,7 +48,7 @@ impl CompositionService {
         }
     }
 
-    /// The same for callers who do not all see the same.
+    /// Sets what each caller sees.
     #[must_use]
     pub fn with_viewer(mut self, viewer: Viewer) -> Self {
         self.viewer = viewer;
@@ -68,6 +67,7 @@ impl View for CompositionService {
             .with_skills(registry.clone(), composition.clone());
         let checks = self.checks.with_skills(registry.clone());
         let installer = self.installer.with_skills(registry);
+        // `new` gives the view no viewer: what a caller sees is not narrowed a second time.
         Cow::Owned(Self::new(composition, tools, installer, checks))
     }
 }
@@ -108,6 +108,7 @@ impl handlers::Composition for CompositionService {
             warnings: composed::warnings(&set.findings),
             findings: composed::findings(&set.findings),
             skills: names(members),
+            // Skills that the solver added follow those that were asked for.
             added_skills: names(members.get(set.asked..).unwrap_or_default()),
             lock: valid.then(|| composed::lock(set.lock())),
         }))
@@ -154,6 +155,7 @@ impl handlers::Composition for CompositionService {
             }),
             ..Default::default()
         };
+        // Without skills the subagent is not constrained, so the lists stay empty.
         let Some(set) = subagent.set else {
             return Ok(Response::new(plan));
         };
@@ -195,7 +197,7 @@ impl handlers::Composition for CompositionService {
         Ok(Response::new(v1::CheckToolResponse {
             allowed: verdict.rule.allows(),
             reason: verdict.reason,
-            rule: composed::rule(verdict.rule),
+            rule: composed::rule(verdict.rule).into(),
             skill: skill.as_ref().map(composed::member),
             pattern: pattern
                 .map(|pattern| pattern.to_string())
@@ -248,40 +250,35 @@ impl handlers::Composition for CompositionService {
         &self,
         request: Request<v1::InstallSkillRequest>,
     ) -> Answer<v1::InstallSkillResponse> {
-        let installed = installed::install(&self.installer, request).await?;
-        Ok(Response::new(installed))
+        installed::install(&self.installer, request).await
     }
 
     async fn uninstall_skill(
         &self,
         request: Request<v1::UninstallSkillRequest>,
     ) -> Answer<v1::UninstallSkillResponse> {
-        let removed = installed::uninstall(&self.installer, request).await?;
-        Ok(Response::new(removed))
+        installed::uninstall(&self.installer, request).await
     }
 
     async fn list_installed(
         &self,
         request: Request<v1::ListInstalledRequest>,
     ) -> Answer<v1::ListInstalledResponse> {
-        let listed = installed::list(&self.installer, request.into_inner()).await?;
-        Ok(Response::new(listed))
+        installed::list(&self.installer, request.into_inner()).await
     }
 
     async fn get_priorities(
         &self,
         request: Request<v1::GetPrioritiesRequest>,
     ) -> Answer<v1::GetPrioritiesResponse> {
-        let found = installed::priorities(&self.installer, request.into_inner()).await?;
-        Ok(Response::new(found))
+        installed::priorities(&self.installer, request.into_inner()).await
     }
 
     async fn set_priority(
         &self,
         request: Request<v1::SetPriorityRequest>,
     ) -> Answer<v1::SetPriorityResponse> {
-        let set = installed::set_priority(&self.installer, request).await?;
-        Ok(Response::new(set))
+        installed::set_priority(&self.installer, request).await
     }
 
     async fn check_conflicts(
@@ -311,7 +308,7 @@ impl handlers::Composition for CompositionService {
             generate_hooks,
             include_recommendations,
         } = request.into_inner();
-        let skill = Some(skill_id).filter(|skill| !skill.is_empty());
+        let skill = given(skill_id);
         let recommend = include_recommendations.unwrap_or(RECOMMENDATIONS);
         let activation = self.checks.audit(skill, generate_hooks, recommend).await;
         Ok(Response::new(checks::activation(activation?)))

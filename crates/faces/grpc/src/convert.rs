@@ -1,7 +1,8 @@
-//! Domain words as messages of the contract.
+//! Conversions from types of the domain to messages of the contract.
 
 use jiff::Timestamp;
 
+use super::enums::same_variants;
 use super::{facets, trust};
 use ::trust::quality;
 use contract::json::{to_struct, to_value};
@@ -12,11 +13,11 @@ use model::{
     SkillUri, TrustTier,
 };
 use registry::{
-    ArchiveFormat, Catalog, Change, ChangeKind, Described, Head, Lines, Outcome, Scan, VersionDiff,
+    ArchiveFormat, Catalog, ChangeKind, Described, Head, Lines, Outcome, Scan, VersionDiff,
     VersionState,
 };
 
-/// A time. The contract's messages hold what the domain's clock gave.
+/// Converts a time. The clock of the domain gives none that a message cannot hold.
 pub(super) fn time(time: Timestamp) -> prost_types::Timestamp {
     prost_types::Timestamp {
         seconds: time.as_second(),
@@ -24,90 +25,29 @@ pub(super) fn time(time: Timestamp) -> prost_types::Timestamp {
     }
 }
 
-pub(super) fn size(bytes: u64) -> i64 {
-    i64::try_from(bytes).unwrap_or(i64::MAX)
+// Sizes and counts saturate: one that does not fit its field must not wrap to a small number.
+pub(super) fn size(bytes: impl TryInto<i64>) -> i64 {
+    bytes.try_into().unwrap_or(i64::MAX)
 }
 
 pub(super) fn count(items: usize) -> u32 {
     u32::try_from(items).unwrap_or(u32::MAX)
 }
 
-pub(super) fn location(location: Location) -> v1::Location {
-    match location {
-        Location::Project => v1::Location::Project,
-        Location::User => v1::Location::User,
-        Location::Global => v1::Location::Global,
-    }
-}
+same_variants!(pub(super) fn location / location_of(Location) -> Location {
+    Project, User, Global
+});
 
-pub(super) fn trust_tier(tier: TrustTier) -> v1::TrustTier {
-    match tier {
-        TrustTier::Official => v1::TrustTier::Official,
-        TrustTier::Verified => v1::TrustTier::Verified,
-        TrustTier::Community => v1::TrustTier::Community,
-        TrustTier::Unverified => v1::TrustTier::Unverified,
-    }
-}
+same_variants!(pub(super) fn trust_tier / trust_tier_of(TrustTier) -> TrustTier {
+    Official, Verified, Community, Unverified
+});
 
-pub(super) fn location_of(location: v1::Location) -> Option<Location> {
-    Some(match location {
-        v1::Location::Unspecified => return None,
-        v1::Location::Project => Location::Project,
-        v1::Location::User => Location::User,
-        v1::Location::Global => Location::Global,
-    })
-}
+same_variants!(pub(super) fn event_type / event_kind(EventKind) -> EventType {
+    Published, Activated, Yanked, Unyanked, Deleted, Blocked, Unblocked, Held, Approved, Rejected,
+    Scanned
+});
 
-pub(super) fn trust_tier_of(tier: v1::TrustTier) -> Option<TrustTier> {
-    Some(match tier {
-        v1::TrustTier::Unspecified => return None,
-        v1::TrustTier::Official => TrustTier::Official,
-        v1::TrustTier::Verified => TrustTier::Verified,
-        v1::TrustTier::Community => TrustTier::Community,
-        v1::TrustTier::Unverified => TrustTier::Unverified,
-    })
-}
-
-pub(super) fn event_type(kind: EventKind) -> v1::EventType {
-    match kind {
-        EventKind::Published => v1::EventType::Published,
-        EventKind::Activated => v1::EventType::Activated,
-        EventKind::Yanked => v1::EventType::Yanked,
-        EventKind::Unyanked => v1::EventType::Unyanked,
-        EventKind::Deleted => v1::EventType::Deleted,
-        EventKind::Blocked => v1::EventType::Blocked,
-        EventKind::Unblocked => v1::EventType::Unblocked,
-        EventKind::Held => v1::EventType::Held,
-        EventKind::Approved => v1::EventType::Approved,
-        EventKind::Rejected => v1::EventType::Rejected,
-        EventKind::Scanned => v1::EventType::Scanned,
-    }
-}
-
-pub(super) fn event_kind(kind: v1::EventType) -> Option<EventKind> {
-    Some(match kind {
-        v1::EventType::Unspecified => return None,
-        v1::EventType::Published => EventKind::Published,
-        v1::EventType::Activated => EventKind::Activated,
-        v1::EventType::Yanked => EventKind::Yanked,
-        v1::EventType::Unyanked => EventKind::Unyanked,
-        v1::EventType::Deleted => EventKind::Deleted,
-        v1::EventType::Blocked => EventKind::Blocked,
-        v1::EventType::Unblocked => EventKind::Unblocked,
-        v1::EventType::Held => EventKind::Held,
-        v1::EventType::Approved => EventKind::Approved,
-        v1::EventType::Rejected => EventKind::Rejected,
-        v1::EventType::Scanned => EventKind::Scanned,
-    })
-}
-
-pub(super) fn outcome(outcome: Outcome) -> v1::PublishOutcome {
-    match outcome {
-        Outcome::Created => v1::PublishOutcome::Created,
-        Outcome::Updated => v1::PublishOutcome::Updated,
-        Outcome::Unchanged => v1::PublishOutcome::Unchanged,
-    }
-}
+same_variants!(pub(super) fn outcome(Outcome) -> PublishOutcome { Created, Updated, Unchanged });
 
 pub(super) fn archive_format(format: v1::ArchiveFormat) -> ArchiveFormat {
     match format {
@@ -142,37 +82,24 @@ pub(super) fn info(described: &Described) -> v1::VersionInfo {
 }
 
 pub(super) fn state(state: VersionState) -> v1::VersionInfo {
-    let VersionState {
-        number,
-        semantic,
-        digest,
-        created_at,
-        created_by,
-        change_summary,
-        active,
-        withdrawn,
-        held,
-        size: bytes,
-        files,
-    } = state;
     v1::VersionInfo {
-        version_number: number.get(),
-        semantic_version: semantic.to_string(),
-        digest: digest.to_string(),
-        created_at: Some(time(created_at)),
-        created_by: created_by.to_string(),
-        change_summary,
-        active,
-        yanked: withdrawn.is_some(),
-        yank_reason: withdrawn.unwrap_or_default(),
-        size_bytes: size(bytes),
-        file_count: count(files),
-        held: held.is_some(),
-        hold_reason: held.unwrap_or_default(),
+        version_number: state.number.get(),
+        semantic_version: state.semantic.to_string(),
+        digest: state.digest.to_string(),
+        created_at: Some(time(state.created_at)),
+        created_by: state.created_by.to_string(),
+        change_summary: state.change_summary,
+        active: state.active,
+        yanked: state.withdrawn.is_some(),
+        yank_reason: state.withdrawn.unwrap_or_default(),
+        size_bytes: size(state.size),
+        file_count: count(state.files),
+        held: state.held.is_some(),
+        hold_reason: state.held.unwrap_or_default(),
     }
 }
 
-/// What a list shows of a skill among those of a catalog.
+/// Returns the list entry of a skill of a catalog; none where it has no active version.
 pub(super) fn metadata(catalog: &Catalog, head: &Head) -> Option<v1::SkillMetadata> {
     let summary = head.summary.as_ref()?;
     Some(v1::SkillMetadata {
@@ -187,12 +114,12 @@ pub(super) fn metadata(catalog: &Catalog, head: &Head) -> Option<v1::SkillMetada
         short_name: catalog.short_name(head).to_owned(),
         uri: SkillUri::of(&head.id, &summary.entry).to_string(),
         standard: head.is_standard(),
-        // An agent that looks for a skill has no use for it.
+        // An agent that searches for a skill has no use for the count; `listed` sets it.
         problem_count: 0,
     })
 }
 
-/// The same with what an author wants to know of a list.
+/// Returns the list entry with the number of problems, which authors ask for.
 pub(super) fn listed(catalog: &Catalog, head: &Head) -> Option<v1::SkillMetadata> {
     let problems = head.summary.as_ref()?.problems;
     Some(v1::SkillMetadata {
@@ -200,6 +127,14 @@ pub(super) fn listed(catalog: &Catalog, head: &Head) -> Option<v1::SkillMetadata
         ..metadata(catalog, head)?
     })
 }
+
+same_variants!(fn compatibility_rule(CompatibilityRuleType) -> CompatibilityRuleType {
+    Requires, Incompatible
+});
+
+same_variants!(fn composability_rule(ComposabilityRuleType) -> ComposabilityRuleType {
+    Requires, Forbids
+});
 
 pub(super) fn definition(skill: &Skill, version: &str) -> v1::SkillDefinition {
     v1::SkillDefinition {
@@ -222,11 +157,7 @@ pub(super) fn definition(skill: &Skill, version: &str) -> v1::SkillDefinition {
             .compatibility_rules
             .iter()
             .map(|rule| v1::CompatibilityRule {
-                r#type: match rule.kind {
-                    CompatibilityRuleType::Requires => v1::CompatibilityRuleType::Requires,
-                    CompatibilityRuleType::Incompatible => v1::CompatibilityRuleType::Incompatible,
-                }
-                .into(),
+                r#type: compatibility_rule(rule.kind).into(),
                 skill: rule.skill.clone(),
                 reason: rule.reason.clone(),
             })
@@ -235,11 +166,7 @@ pub(super) fn definition(skill: &Skill, version: &str) -> v1::SkillDefinition {
             .composability_rules
             .iter()
             .map(|rule| v1::ComposabilityRule {
-                r#type: match rule.kind {
-                    ComposabilityRuleType::Requires => v1::ComposabilityRuleType::Requires,
-                    ComposabilityRuleType::Forbids => v1::ComposabilityRuleType::Forbids,
-                }
-                .into(),
+                r#type: composability_rule(rule.kind).into(),
                 skill: rule.skill.clone(),
                 reason: rule.reason.clone(),
             })
@@ -284,7 +211,7 @@ pub(super) fn resource_configs(skill: &Skill) -> Vec<v1::ResourceConfig> {
         .collect()
 }
 
-/// Who a skill comes from: by its id, and as it states.
+/// Returns the author of a skill: the id by which it is known, and the name that it states.
 pub(super) fn author(id: &SkillId, stated: Option<&str>, tier: TrustTier) -> v1::Author {
     v1::Author {
         id: format!("{}:{}", id.source(), id.author()),
@@ -293,7 +220,7 @@ pub(super) fn author(id: &SkillId, stated: Option<&str>, tier: TrustTier) -> v1:
     }
 }
 
-/// A skill in full, at a time.
+/// Returns a skill in full. `now` decides how old it is.
 pub(super) fn detail(
     found: &FoundSkill,
     readme: bool,
@@ -303,30 +230,22 @@ pub(super) fn detail(
     let Described { head, version, .. } = &found.described;
     let (id, skill) = (&head.id, &version.skill);
     let tier = head.trust_tier();
-    let conflicts = skill
-        .compatibility_rules
-        .iter()
-        .filter(|rule| rule.kind == CompatibilityRuleType::Incompatible)
-        .map(|rule| rule.skill.clone())
-        .chain(
-            skill
-                .composability_rules
-                .iter()
-                .filter(|rule| rule.kind == ComposabilityRuleType::Forbids)
-                .map(|rule| rule.skill.clone()),
-        );
-    let related = skill
-        .compatibility_rules
-        .iter()
-        .filter(|rule| rule.kind == CompatibilityRuleType::Requires)
-        .map(|rule| rule.skill.clone())
-        .chain(
-            skill
-                .composability_rules
-                .iter()
-                .filter(|rule| rule.kind == ComposabilityRuleType::Requires)
-                .map(|rule| rule.skill.clone()),
-        );
+    let named = |compatibility, composability| {
+        let compatible = skill.compatibility_rules.iter();
+        let compatible = compatible.filter(move |rule| rule.kind == compatibility);
+        let composable = skill.composability_rules.iter();
+        let composable = composable.filter(move |rule| rule.kind == composability);
+        let named = compatible.map(|rule| rule.skill.clone());
+        named.chain(composable.map(|rule| rule.skill.clone()))
+    };
+    let conflicts = named(
+        CompatibilityRuleType::Incompatible,
+        ComposabilityRuleType::Forbids,
+    );
+    let related = named(
+        CompatibilityRuleType::Requires,
+        ComposabilityRuleType::Requires,
+    );
     let semantic = version.semantic.to_string();
     let summary = facets::summary(head, version);
     let standing = head.standing(now);
@@ -338,7 +257,9 @@ pub(super) fn detail(
         description: skill.description.clone(),
         author: Some(author(id, skill.author.as_deref(), tier)),
         trust_tier: trust_tier(tier).into(),
+        // Computed at each read, since the score depends on how old the skill is.
         quality_score: scan.map(|scan| quality::score(scan.base(), standing)),
+        // `sources::show` fills in the facts of the repository for callers that see every skill.
         github_stars: None,
         categories: facets::categories(&summary),
         technologies: facets::technologies(&summary),
@@ -380,13 +301,14 @@ pub(super) fn detail(
     }
 }
 
-/// A version in full, with its body.
+/// Returns a version in full, with the body of its instructions.
 pub(super) fn version(described: &Described, core_content: String) -> v1::SkillVersion {
     let Described { head, version, .. } = described;
     let skill = &version.skill;
     let (scripts, resources): (Vec<_>, Vec<_>) = version
         .files
         .iter()
+        // The Agent Skills standard keeps programs in `scripts/`.
         .partition(|file| file.path.as_str().starts_with("scripts/"));
     let entries = |files: Vec<&FileEntry>| {
         files
@@ -411,14 +333,7 @@ pub(super) fn version(described: &Described, core_content: String) -> v1::SkillV
     }
 }
 
-fn change_type<T>(change: &Change<T>) -> i32 {
-    match change.kind() {
-        ChangeKind::Added => v1::ChangeType::Added,
-        ChangeKind::Removed => v1::ChangeType::Removed,
-        ChangeKind::Modified => v1::ChangeType::Modified,
-    }
-    .into()
-}
+same_variants!(fn change_type(ChangeKind) -> ChangeType { Added, Removed, Modified });
 
 fn lines(lines: Lines) -> (Option<String>, v1::LineComparison) {
     match lines {
@@ -430,26 +345,22 @@ fn lines(lines: Lines) -> (Option<String>, v1::LineComparison) {
 }
 
 pub(super) fn diff(diff: VersionDiff) -> v1::DiffVersionsResponse {
-    let VersionDiff {
-        from,
-        to,
-        fields,
-        files,
-    } = diff;
     v1::DiffVersionsResponse {
-        skill_id: to.head.id.to_string(),
-        from: Some(info(&from)),
-        to: Some(info(&to)),
-        fields: fields
+        skill_id: diff.to.head.id.to_string(),
+        from: Some(info(&diff.from)),
+        to: Some(info(&diff.to)),
+        fields: diff
+            .fields
             .into_iter()
             .map(|field| v1::FieldChange {
                 field: field.field,
-                r#type: change_type(&field.change),
+                r#type: change_type(field.change.kind()).into(),
                 old_value: field.change.old.map(to_value),
                 new_value: field.change.new.map(to_value),
             })
             .collect(),
-        files: files
+        files: diff
+            .files
             .into_iter()
             .map(|file| {
                 let digest = |side: &Option<FileEntry>| {
@@ -462,7 +373,7 @@ pub(super) fn diff(diff: VersionDiff) -> v1::DiffVersionsResponse {
                 let (unified_diff, line_comparison) = lines(file.lines);
                 v1::FileChange {
                     path: file.path,
-                    r#type: change_type(&file.change),
+                    r#type: change_type(file.change.kind()).into(),
                     old_digest: digest(&file.change.old),
                     new_digest: digest(&file.change.new),
                     old_size_bytes: bytes(&file.change.old),

@@ -1,25 +1,26 @@
-//! A version as an archive, in messages of some bytes.
+//! Streams a version as an archive.
 
 use futures_util::stream;
+use tonic::Response;
 
 use super::convert::{self, info};
 use super::target;
 use admission::Peer;
-use contract::handlers::Messages;
+use contract::handlers::{Answer, Messages};
 use contract::v1;
 use lookup::Lookup;
-use model::Failure;
 use registry::ExportQuery;
 
 /// Bytes of an archive in one message.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// The archive that a request asks for. Its bytes are the reader's until it has them all.
+/// Streams the archive that a request asks for. Its memory is booked for the reader until the
+/// last chunk is sent.
 pub(super) async fn chunks(
     lookup: &Lookup,
     request: v1::ExportSkillRequest,
     reader: &Peer,
-) -> Result<Messages<v1::ExportSkillResponse>, Failure> {
+) -> Answer<Messages<v1::ExportSkillResponse>> {
     let v1::ExportSkillRequest {
         skill_id,
         version_number,
@@ -38,7 +39,8 @@ pub(super) async fn chunks(
     let archive = archive?;
     let kib = archive.bytes.len().div_ceil(1024);
     let kib = u32::try_from(kib).unwrap_or(u32::MAX);
-    // The archive is whole in memory until its reader has it, so it is booked for that reader.
+    // The whole archive stays in memory until its reader has it. A slow reader must use up its
+    // own share of the memory, not everybody's.
     let memory = reader.reserve(kib).await?;
     let info = v1::ArchiveInfo {
         skill_id: archive.of.head.id.to_string(),
@@ -48,9 +50,10 @@ pub(super) async fn chunks(
         digest: archive.digest.to_string(),
         size_bytes: convert::size(archive.size),
     };
+    // One message at least: with `info_only` there are no bytes, only the description.
     let pieces = archive.bytes.len().div_ceil(CHUNK_BYTES).max(1);
     let chunks = (0..pieces).map(move |at| {
-        // The memory for its bytes is given back when the last chunk is on its way.
+        // Captured, so that the permit is released when the stream is dropped.
         let _held = &memory;
         let end = ((at + 1) * CHUNK_BYTES).min(archive.bytes.len());
         Ok(v1::ExportSkillResponse {
@@ -58,5 +61,5 @@ pub(super) async fn chunks(
             chunk: archive.bytes.slice(at * CHUNK_BYTES..end),
         })
     });
-    Ok(Box::pin(stream::iter(chunks)))
+    Ok(Response::new(Box::pin(stream::iter(chunks))))
 }

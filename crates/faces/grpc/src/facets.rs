@@ -1,5 +1,4 @@
-//! What a skill is about, in the words of the contract: as its author states it, else
-//! inferred.
+//! Categories and technologies of a skill: those that its author states, then inferred ones.
 
 use std::borrow::Cow;
 
@@ -7,14 +6,15 @@ use contract::v1;
 use model::Version;
 use registry::{Head, Summary};
 
-/// What a version is about. The head has it of the active one.
+/// Returns the summary of a version.
 pub(super) fn summary<'a>(head: &'a Head, version: &Version) -> Cow<'a, Summary> {
+    // A head has the summary of its active version only; that of any other is computed.
     let active = head.active == Some(version.number);
     let summary = head.summary.as_ref().filter(|_| active);
     summary.map_or_else(|| Cow::Owned(Summary::new(version, None)), Cow::Borrowed)
 }
 
-/// The categories of a skill, as they are written, or inferred.
+/// Returns the categories of a skill, stated ones first.
 pub(super) fn categories(summary: &Summary) -> Vec<String> {
     let stated = summary.stated_categories().map(str::to_owned);
     let inferred = summary.inferred_categories().iter();
@@ -22,7 +22,7 @@ pub(super) fn categories(summary: &Summary) -> Vec<String> {
     stated.chain(inferred).collect()
 }
 
-/// The technologies of a skill, as they are written, or inferred.
+/// Returns the technologies of a skill, stated ones first.
 pub(super) fn technologies(summary: &Summary) -> Vec<String> {
     let inferred = summary.inferred_technologies().iter();
     let inferred = inferred.map(|inferred| inferred.id.to_string());
@@ -34,7 +34,7 @@ pub(super) fn technologies(summary: &Summary) -> Vec<String> {
         .collect()
 }
 
-/// Which of these are inferred, and how certain they are.
+/// Returns the inferred ones among these, and how certain they are.
 pub(super) fn inferred(summary: &Summary) -> Vec<v1::InferredFacet> {
     let all = [
         summary.inferred_categories(),

@@ -1,25 +1,26 @@
-//! What is installed on the server's machine, in the words of the contract.
+//! The rpcs for skills installed on the server's machine.
 
-use tonic::Request;
+use tonic::{Request, Response};
 
 use super::convert::{count, size, time};
+use super::enums::same_variants;
 use super::{HEALTH, LOCK, checks, target};
 use ::install::{Method, Status as Health};
+use contract::handlers::Answer;
 use contract::v1;
-use model::Failure;
-use preflight::{Budget, InstallRequest, Installation, Installer, Listed};
+use preflight::{Budget, InstallRequest, Installer, Listed};
 
 pub(super) async fn install(
     installer: &Installer,
     request: Request<v1::InstallSkillRequest>,
-) -> Result<v1::InstallSkillResponse, Failure> {
+) -> Answer<v1::InstallSkillResponse> {
     let folder = super::codebase::folder(&request);
     let method = match request.get_ref().install_method() {
         v1::InstallMethod::Unspecified => None,
         v1::InstallMethod::Copy => Some(Method::Copy),
         v1::InstallMethod::Symlink => Some(Method::Symlink),
         v1::InstallMethod::Plugin => {
-            let message = "no agent lets others install its plugins; leave it away".to_owned();
+            let message = "no agent lets others install its plugins; leave it away";
             return Err(super::wrong("install_method", message));
         }
     };
@@ -44,35 +45,23 @@ pub(super) async fn install(
         folder,
         method,
     };
-    let done = installer.install(wanted).await;
-    let Installation {
-        placed,
-        report,
-        conflicts,
-        budget,
-        tips,
-        hooks,
-    } = done?;
+    let done = installer.install(wanted).await?;
+    let (placed, report) = (done.placed, done.report);
     let found = report.map(|report| report.findings).unwrap_or_default();
-    Ok(v1::InstallSkillResponse {
+    Ok(Response::new(v1::InstallSkillResponse {
         skill_id: placed.record.id.to_string(),
         installed_path: installer.shown(&placed.path()),
         installed_version: placed.record.semantic.to_string(),
         install_method: install_method(placed.record.method).into(),
-        conflicts: conflicts.into_iter().map(checks::conflict).collect(),
+        conflicts: done.conflicts.into_iter().map(checks::conflict).collect(),
         security_warnings: found.iter().map(super::trust::finding).collect(),
-        budget_impact: Some(impact(&budget)),
-        activation_tips: tips,
-        suggested_hooks: hooks.map(|hooks| checks::hook_config(hooks).0),
-    })
+        budget_impact: Some(impact(&done.budget)),
+        activation_tips: done.tips,
+        suggested_hooks: done.hooks.map(|hooks| checks::hook_config(hooks).0),
+    }))
 }
 
-fn install_method(method: Method) -> v1::InstallMethod {
-    match method {
-        Method::Copy => v1::InstallMethod::Copy,
-        Method::Symlink => v1::InstallMethod::Symlink,
-    }
-}
+same_variants!(fn install_method(Method) -> InstallMethod { Copy, Symlink });
 
 fn impact(budget: &Budget) -> v1::BudgetImpact {
     v1::BudgetImpact {
@@ -88,7 +77,7 @@ fn impact(budget: &Budget) -> v1::BudgetImpact {
 pub(super) async fn uninstall(
     installer: &Installer,
     request: Request<v1::UninstallSkillRequest>,
-) -> Result<v1::UninstallSkillResponse, Failure> {
+) -> Answer<v1::UninstallSkillResponse> {
     let v1::UninstallSkillRequest {
         skill_id,
         remove_data,
@@ -97,28 +86,21 @@ pub(super) async fn uninstall(
     let done = installer.uninstall(skill_id, remove_data, force);
     let done = done.await?;
     let removed = done.removed;
-    Ok(v1::UninstallSkillResponse {
+    Ok(Response::new(v1::UninstallSkillResponse {
         skill_id: removed.record.id.to_string(),
         removed_path: installer.shown(&removed.path),
         data_removed: remove_data,
         budget_freed: size(removed.record.chars),
         dependent_skills_affected: done.dependents.iter().map(ToString::to_string).collect(),
-    })
+    }))
 }
 
-fn health(status: Health) -> v1::HealthStatus {
-    match status {
-        Health::Healthy => v1::HealthStatus::Healthy,
-        Health::Warning => v1::HealthStatus::Warning,
-        Health::Error => v1::HealthStatus::Error,
-        Health::Unknown => v1::HealthStatus::Unknown,
-    }
-}
+same_variants!(fn health(Health) -> HealthStatus { Healthy, Warning, Error, Unknown });
 
 pub(super) async fn list(
     installer: &Installer,
     request: v1::ListInstalledRequest,
-) -> Result<v1::ListInstalledResponse, Failure> {
+) -> Answer<v1::ListInstalledResponse> {
     let wanted = request.filter_health();
     let v1::ListInstalledRequest {
         include_health,
@@ -130,6 +112,7 @@ pub(super) async fn list(
         .list(include_health.unwrap_or(HEALTH), updates)
         .await;
     let all = all?;
+    // Counted before the filter: the summary covers all that is installed.
     let many = |status| count(all.iter().filter(|one| one.status == status).count());
     let summary = v1::HealthSummary {
         healthy: many(Health::Healthy),
@@ -139,7 +122,7 @@ pub(super) async fn list(
     };
     let is_wanted =
         |one: &&Listed| wanted == v1::HealthStatus::Unspecified || wanted == health(one.status);
-    Ok(v1::ListInstalledResponse {
+    Ok(Response::new(v1::ListInstalledResponse {
         skills: all
             .iter()
             .filter(is_wanted)
@@ -149,7 +132,7 @@ pub(super) async fn list(
         total_budget_used: size(Installer::used_chars(&all)),
         budget_limit: size(installer.budget_chars()),
         health_summary: Some(summary),
-    })
+    }))
 }
 
 fn info(installer: &Installer, one: &Listed) -> v1::InstalledSkillInfo {
@@ -181,7 +164,7 @@ fn info(installer: &Installer, one: &Listed) -> v1::InstalledSkillInfo {
 pub(super) async fn priorities(
     installer: &Installer,
     request: v1::GetPrioritiesRequest,
-) -> Result<v1::GetPrioritiesResponse, Failure> {
+) -> Answer<v1::GetPrioritiesResponse> {
     let v1::GetPrioritiesRequest { skill_ids } = request;
     let found = installer.priorities(skill_ids).await?;
     let order = if found.is_manual {
@@ -189,7 +172,7 @@ pub(super) async fn priorities(
     } else {
         v1::PriorityOrder::InstallDate
     };
-    Ok(v1::GetPrioritiesResponse {
+    Ok(Response::new(v1::GetPrioritiesResponse {
         priorities: found
             .skills
             .into_iter()
@@ -202,32 +185,33 @@ pub(super) async fn priorities(
             })
             .collect(),
         default_order: order.into(),
-    })
+    }))
 }
 
 pub(super) async fn set_priority(
     installer: &Installer,
     request: Request<v1::SetPriorityRequest>,
-) -> Result<v1::SetPriorityResponse, Failure> {
+) -> Answer<v1::SetPriorityResponse> {
     let v1::SetPriorityRequest {
         skill_id,
         priority,
         lock,
     } = request.into_inner();
-    let place = usize::try_from(priority).unwrap_or_default();
+    let priority = usize::try_from(priority).unwrap_or_default();
     let locked = lock.unwrap_or(LOCK);
-    let moved = installer.set_priority(skill_id, place, locked).await;
+    let moved = installer.set_priority(skill_id, priority, locked).await;
     let mut moved = moved?.into_iter().map(|moved| v1::MovedSkill {
         skill_id: moved.id.to_string(),
         old_priority: count(moved.from),
         new_priority: count(moved.to),
     });
+    // The domain returns the skill itself first, then those that made way for it.
     let of = moved.next().unwrap_or_default();
-    Ok(v1::SetPriorityResponse {
+    Ok(Response::new(v1::SetPriorityResponse {
         skill_id: of.skill_id,
         old_priority: of.old_priority,
         new_priority: of.new_priority,
         locked,
         affected_skills: moved.collect(),
-    })
+    }))
 }

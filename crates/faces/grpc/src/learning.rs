@@ -9,20 +9,20 @@ use futures_util::{StreamExt as _, stream};
 use http::Extensions;
 use tonic::{Request, Response};
 
-use super::convert::{count, time};
-use super::{page_size, token, waited};
+use super::convert::{count, size, time};
+use super::{access, page_size, waited};
 use ::access::Action;
 use ::learning::{Learner, Learning, Reset, Review, Submit};
 use contract::handlers::{self, Answer, Messages, View};
 use contract::{status, v1};
 use model::Failure;
 
-// What an answer has where its caller leaves that open.
+// Defaults of what an answer holds.
 /// Submissions that wait for a reviewer.
 const DEFAULT_SUBMISSIONS: usize = 20;
-/// What a learner did, with the progress of one.
+/// Activities of a learner, with its progress.
 const DEFAULT_ACTIVITIES: usize = 20;
-/// How far the learner is, with a path of a list.
+/// Progress of the learner, with a path of a list.
 const PROGRESS: bool = true;
 /// Its exercises, with a path.
 const EXERCISES: bool = true;
@@ -31,61 +31,36 @@ const FEEDBACK: bool = true;
 
 /// The Learning service over the domain.
 #[derive(Debug, Clone)]
-pub struct LearningService {
-    learning: Learning,
-    /// Those of a caller that did not sign in, but in a view.
-    learners: Learners,
-}
+pub struct LearningService(pub Learning);
 
 impl LearningService {
-    /// The service of learning.
-    #[must_use]
-    pub fn new(learning: Learning) -> Self {
-        Self {
-            learning,
-            learners: Learners::default(),
-        }
-    }
-
-    /// Learning, whose paths are read by now.
+    /// Returns the domain once its paths are read.
     async fn learning(&self) -> &Learning {
-        self.learning.ready().await;
-        &self.learning
+        // Parsing them blocks for about a tenth of a second, too long for a worker of the runtime.
+        self.0.ready().await;
+        &self.0
     }
 }
 
-/// The learners that a caller may name.
-#[derive(Debug, Clone, Default)]
-struct Learners {
-    /// Whose learners they are: those of a caller that signed in. None: everybody's.
-    owner: Option<String>,
-    /// It may also name those of others: it reviews solutions.
-    all: bool,
-}
-
-impl Learners {
-    /// The learner that a request names; without a name, the caller itself.
-    fn find(&self, name: &str) -> Result<Learner, Failure> {
-        let learner = match &self.owner {
-            Some(owner) if name.is_empty() || !self.all => Learner::of(owner, name),
-            _ => Learner::new(name),
-        };
-        learner.map_err(Failure::from)
-    }
+/// Returns the learner that a call is about. A caller that signed in has learners of its own; one
+/// that may grade can name any learner.
+fn learner<T>(request: &Request<T>, name: &str) -> Result<Learner, Failure> {
+    let caller = access(request).caller;
+    let learner = match caller.principal.namespace() {
+        // The namespace becomes part of the name, so that no caller reaches the progress of
+        // another by guessing a name.
+        Some(namespace) if name.is_empty() || !caller.rights.allow(Action::Grade) => {
+            Learner::of(&namespace, name)
+        }
+        _ => Learner::new(name),
+    };
+    learner.map_err(Failure::from)
 }
 
 impl View for LearningService {
-    async fn view<'a>(&'a self, call: &Extensions) -> Cow<'a, Self> {
-        let caller = contract::access_of(call).caller;
-        // Paths are for everybody; progress is that of the caller's own learners.
-        let learners = Learners {
-            owner: caller.principal.namespace().map(Cow::into_owned),
-            all: caller.rights.allow(Action::Grade),
-        };
-        Cow::Owned(Self {
-            learning: self.learning.clone(),
-            learners,
-        })
+    async fn view<'a>(&'a self, _: &Extensions) -> Cow<'a, Self> {
+        // Learning paths are public, and `learner` keeps the progress of callers apart.
+        Cow::Borrowed(self)
     }
 }
 
@@ -103,14 +78,14 @@ impl handlers::Learning for LearningService {
         } = request.into_inner();
         let difficulty = learned::difficulty_of(difficulty);
         let found = self.learning().await.paths(&learner, &category, difficulty);
-        let (standing, paths) = found?;
+        let (state, paths) = found?;
         let include_progress = include_progress.unwrap_or(PROGRESS);
         Ok(Response::new(v1::GetPathsResponse {
             paths: paths
                 .iter()
-                .map(|path| learned::summary(&standing, path, include_progress))
+                .map(|path| learned::summary(&state, path, include_progress))
                 .collect(),
-            categories: super::composed::texts(standing.catalog().categories().into_iter()),
+            categories: super::composed::texts(state.catalog().categories().into_iter()),
         }))
     }
 
@@ -121,10 +96,10 @@ impl handlers::Learning for LearningService {
             include_exercises,
             learner: _,
         } = request.into_inner();
-        let (standing, path) = self.learning().await.path(&learner, &path_id)?;
+        let (state, path) = self.learning().await.path(&learner, &path_id)?;
         let include_exercises = include_exercises.unwrap_or(EXERCISES);
         Ok(Response::new(v1::GetPathResponse {
-            path: Some(learned::detail(&standing, &path, include_exercises)),
+            path: Some(learned::detail(&state, &path, include_exercises)),
         }))
     }
 
@@ -184,6 +159,7 @@ impl handlers::Learning for LearningService {
             number,
             practice,
         } = request.into_inner();
+        // 0 is the next hint that was not shown yet.
         let number = page_size(number, 0);
         let hint = self
             .learning()
@@ -351,7 +327,7 @@ impl handlers::Learning for LearningService {
                     checklist: it.checklist,
                 })
                 .collect(),
-            next_page_token: token(next),
+            next_page_token: next.unwrap_or_default(),
         }))
     }
 
@@ -394,6 +370,7 @@ impl handlers::Learning for LearningService {
             max_events,
             max_wait_seconds,
         } = request.into_inner();
+        // Without a number the watch begins at the end of the log.
         let after = (!from_now).then_some(after_sequence.unsigned_abs());
         let watch = self.learning().await.watch(&learner, after);
         let watch = watch?;
@@ -406,7 +383,7 @@ impl handlers::Learning for LearningService {
         });
         let answers = activities.map(|it| {
             it.map(|it| v1::WatchProgressResponse {
-                sequence: i64::try_from(it.number).unwrap_or(i64::MAX),
+                sequence: size(it.number),
                 activity: Some(learned::activity(it)),
             })
         });

@@ -2,12 +2,11 @@
 //!
 //! Rules:
 //!
-//! * No logic: what a call does stands in the domain, what a message must look
-//!   like stands in the contract and is checked where it is decoded
-//!   ([`CheckedCodec`](contract::CheckedCodec)).
+//! * No logic: the domain decides what a call does, the contract what a message must look
+//!   like, which is checked where it is decoded ([`CheckedCodec`](contract::CheckedCodec)).
 //! * A handler is a method of what its caller sees ([`View`](contract::handlers::View)), so
 //!   none can read what its caller may not.
-//! * Every failure leaves through [`contract::status()`], the one place that spells them.
+//! * Every failure becomes a status in one place, [`contract::status()`].
 //!
 //! Not here: listeners, limits and deadlines (`server`), other faces.
 
@@ -30,6 +29,7 @@ mod codebase;
 mod composed;
 pub mod composition;
 mod convert;
+mod enums;
 mod export;
 mod facets;
 mod installed;
@@ -56,6 +56,7 @@ pub use access::AccessService;
 pub use audit::AuditService;
 pub use viewer::{CallerPlace, Viewer};
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -69,50 +70,53 @@ use contract::access_of;
 use executor::DEFAULT_DEADLINE;
 use model::{Code, Digest, Failure, Principal, Reference, VersionNumber, VersionSelector};
 
-/// Who makes a call and what it may do, as the server's layers found out.
+/// Returns the caller of a request and its rights, as the layers of the server established them.
 fn access<T>(request: &Request<T>) -> Access {
     access_of(request.extensions())
 }
 
-/// Who makes a call.
+/// Returns the principal that makes a call.
 fn principal<T>(request: &Request<T>) -> Principal {
     access(request).caller.principal.clone()
 }
 
-/// Until when work for a caller may take, at the latest until it stops waiting; the
-/// server's layers put it into each request.
+/// The time by which work for a caller must end: when it stops waiting, at the latest. The layers
+/// of the server put it into each request.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(pub tokio::time::Instant);
 
-/// Where a caller on this machine was started, which it says itself; the server's local
-/// socket puts it into each request. It may have codebases read there, since it could read
-/// them, too.
+/// The folder in which a caller on this machine was started, as it states itself; the local socket
+/// of the server puts it into each request. Codebases are read there for the caller, which could
+/// read them itself.
 #[derive(Debug, Clone)]
 pub struct CallerFolder(pub PathBuf);
 
-/// What is left of a caller's time for the answer to go back.
-// The handler knows best why it was late, and what the caller can do about it. On a busy
-// machine or a slow line 20 ms passed before its answer came.
-const DEADLINE_MARGIN: Duration = Duration::from_millis(200);
+/// The part of a caller's time that is left for the answer to travel back.
+const DEADLINE_MARGIN: Duration = Duration::from_millis(20);
 
-/// How long work for a caller may take.
+/// Returns how long work for a caller may take.
 fn time_left<T>(request: &Request<T>) -> Duration {
     let Some(Deadline(deadline)) = request.extensions().get() else {
         return DEFAULT_DEADLINE;
     };
     let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+    // A tenth at most: the margin must not eat up a short deadline.
     left.saturating_sub(DEADLINE_MARGIN.min(left / 10))
 }
 
-/// Who writes: `method` tells requests of the same fields apart.
+/// Returns the caller of a write, with its idempotency key. `method` distinguishes requests that
+/// have the same fields.
 fn caller<T: prost::Message>(request: &Request<T>, method: &str, key: &str) -> Caller {
+    // A closure, since most writes have no key and need no digest.
     Caller::named(principal(request), key, || {
         let request = request.get_ref().encode_to_vec();
+        // The digest exposes a key that is used again for another write. No method name holds NUL,
+        // so two different pairs never give the same bytes.
         Digest::of(&[method.as_bytes(), b"\0", &request].concat())
     })
 }
 
-/// Which version a request asks for: by number, else by semantic version, else
+/// Returns the version that a request asks for: by number, else by semantic version, else
 /// the active one.
 fn selector(number: u32, semantic: &str) -> Result<VersionSelector, Failure> {
     match (VersionNumber::new(number), semantic) {
@@ -129,13 +133,14 @@ fn selector(number: u32, semantic: &str) -> Result<VersionSelector, Failure> {
             }),
         (Some(_), _) => Err(wrong(
             "semantic_version",
-            "a version is named by its number or by its semantic version, not by both".to_owned(),
+            "a version is named by its number or by its semantic version, not by both",
         )),
     }
 }
 
-/// The version that a write is for, which is named.
+/// Returns the version that a write names.
 fn named(number: u32, semantic: &str) -> Result<VersionSelector, Failure> {
+    // A write to "the active version" would hit another one if somebody publishes first.
     match selector(number, semantic)? {
         VersionSelector::Active => {
             let step = "Name a version: by `version_number` or by `semantic_version`";
@@ -145,16 +150,17 @@ fn named(number: u32, semantic: &str) -> Result<VersionSelector, Failure> {
     }
 }
 
-fn wrong(field: &str, message: String) -> Failure {
+fn wrong(field: &str, message: impl Display) -> Failure {
+    let message = message.to_string();
     Failure::new(Code::InvalidParameter, message.clone()).field(field, message)
 }
 
-/// A field that this request needs and others do not.
+/// Builds the refusal for a field that only some requests need.
 fn missing(field: &str) -> Failure {
     Failure::new(Code::MissingParameter, format!("{field}: Required")).field(field, "Required")
 }
 
-/// Which skill a request names, and which version of it.
+/// Returns the skill that a request names, and the version of it.
 fn target(
     skill_id: &str,
     number: u32,
@@ -163,11 +169,11 @@ fn target(
     Ok((Reference::parse(skill_id), selector(number, semantic)?))
 }
 
-// What an answer has where its caller leaves that open; for what a call does, the domain
-// says it (`ScanOptions::default()`, `Wish::default()`, `Submission::ACTIVATE`).
+// Defaults of what an answer holds. Those of what a call does belong to the domain
+// (`ScanOptions::default()`, `Wish::default()`, `Submission::ACTIVATE`).
 /// The beginning of its SKILL.md, with a skill.
 const README: bool = true;
-/// Why a skill is recommended.
+/// Reasons, with a recommendation.
 const REASONS: bool = true;
 /// Skills of a list.
 const DEFAULT_SKILLS: usize = 100;
@@ -194,16 +200,16 @@ const DEFAULT_HELD_VERSIONS: usize = 100;
 const FEED: bool = true;
 /// Whether its files are what was installed, with an installed skill.
 const HEALTH: bool = true;
-/// A skill that is given a place keeps it.
+/// A skill that is given a priority keeps it.
 const LOCK: bool = true;
 /// Records of calls.
 const DEFAULT_CALL_RECORDS: usize = 100;
 
 /// A skill is compared with those that are installed.
 const AGAINST_INSTALLED: bool = true;
-/// Skills add to what is installed.
+/// The budget includes installed skills.
 const WITH_CURRENT: bool = true;
-/// What to do, with what is wrong.
+/// Recommendations, with the problems.
 const RECOMMENDATIONS: bool = true;
 
 fn page_size(asked: i32, default: usize) -> usize {
@@ -213,7 +219,7 @@ fn page_size(asked: i32, default: usize) -> usize {
         .unwrap_or(default)
 }
 
-/// When a stream ends that is to last for so many seconds from now on; 0: never.
+/// Waits for a number of seconds; 0 waits for ever.
 fn waited(seconds: i32) -> impl Future<Output = ()> + Send {
     match seconds.unsigned_abs() {
         0 => Either::Left(future::pending()),
@@ -225,7 +231,7 @@ fn number(number: Option<VersionNumber>) -> u32 {
     number.map_or(0, VersionNumber::get)
 }
 
-/// The answer to a page: the token, or nothing.
-fn token(next: Option<String>) -> String {
-    next.unwrap_or_default()
+/// Returns a text, or none where it is empty: proto3 sends one that was left out as empty.
+fn given<T: AsRef<str>>(text: T) -> Option<T> {
+    Some(text).filter(|text| !text.as_ref().is_empty())
 }

@@ -9,7 +9,7 @@ use tonic::{Request, Response};
 use super::convert::{self, ids, info, location_of, trust_tier_of};
 use super::viewer::Viewer;
 use super::{DEFAULT_DEPENDENTS, DEFAULT_NAMES, DEFAULT_SKILL_VERSIONS, DEFAULT_SKILLS, README};
-use super::{codebase, page_size, search, similar, sources, target, token, tools, trust};
+use super::{codebase, page_size, search, similar, sources, target, tools, trust};
 use ::lookup::{ListQuery, Lookup};
 use ::search::SearchIndex;
 use ::sync::Engine;
@@ -33,8 +33,8 @@ pub struct LookupService {
 }
 
 impl LookupService {
-    /// The service of a registry, of the tools that its skills unlock, of the index
-    /// of them, and of what recommends them.
+    /// Creates the service over a registry, the tools that its skills unlock, its search index and
+    /// its advisor.
     #[must_use]
     pub fn new(registry: Registry, tools: Tools, search: SearchIndex, advisor: Advisor) -> Self {
         Self {
@@ -48,30 +48,32 @@ impl LookupService {
         }
     }
 
-    /// The same for callers who do not all see the same.
+    /// Sets what each caller sees.
     #[must_use]
     pub fn with_viewer(mut self, viewer: Viewer) -> Self {
         self.viewer = viewer;
         self
     }
 
-    /// The same with what the repositories of skills have to show.
+    /// Adds the facts that the repositories of skills show.
     #[must_use]
     pub fn with_sources(mut self, engine: Engine) -> Self {
         self.sources = Some(engine);
         self
     }
 
-    /// The state that an answer is at least of, when it is taken before the index is asked.
+    /// Returns the current state of the index. Callers read it before they search, so an answer may
+    /// be newer than this, never older.
     fn index_version(&self) -> Option<AsciiMetadataValue> {
-        // With the log it counts in: a restored directory counts anew.
+        // Positions of a restored directory count from its backup, so a part of the id of the log
+        // goes along: else an old answer would look current after a restore.
         let log: String = self.registry.log_id().chars().take(8).collect();
         let position = self.search.progress().position;
         format!("{log}-{position}").parse().ok()
     }
 }
 
-/// An answer that was found in the index.
+/// Builds an answer that was found in the index.
 fn of_index<T>(version: Option<AsciiMetadataValue>, answer: T) -> Response<T> {
     let mut response = Response::new(answer);
     if let Some(version) = version {
@@ -89,11 +91,11 @@ impl View for LookupService {
         let composition = composition.with_skills(registry.clone(), search.clone());
         let tools = self.tools.with_skills(registry.clone(), composition);
         let advisor = self.advisor.with_skills(registry.clone(), search.clone());
-        // What repositories show, they show of the store's.
+        // A source says where a skill comes from, which a caller with a view may not know.
         let sources = registry.view().and(self.sources.clone());
         let lookup = Lookup::new(registry.clone());
-        // Everything that reads gets the registry of the caller, so that nothing below this
-        // has to know of who sees what.
+        // Every part gets the registry of the caller: one over the whole store would show what the
+        // caller may not see.
         Cow::Owned(Self {
             registry,
             lookup,
@@ -119,8 +121,7 @@ impl handlers::Lookup for LookupService {
         &self,
         request: Request<v1::AnalyzeCodebaseRequest>,
     ) -> Answer<v1::AnalyzeCodebaseResponse> {
-        let analysis = codebase::analyze(&self.advisor, request).await?;
-        Ok(Response::new(analysis))
+        codebase::analyze(&self.advisor, request).await
     }
 
     async fn recommend_skills(
@@ -172,7 +173,7 @@ impl handlers::Lookup for LookupService {
                 .iter()
                 .filter_map(|head| convert::listed(&page.catalog, head))
                 .collect(),
-            next_page_token: token(page.next),
+            next_page_token: page.next.unwrap_or_default(),
             resume_token: page.resume,
         }))
     }
@@ -226,6 +227,7 @@ impl handlers::Lookup for LookupService {
             let standing = described.head.standing(now);
             (_, skill.quality_parts) = trust::quality_parts(scan.quality.clone(), standing);
         }
+        // Only on request, since it visits every skill.
         let dependents = if include_dependents {
             Some(self.lookup.dependents(&described.head.id).await?)
         } else {

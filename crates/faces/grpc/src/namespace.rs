@@ -1,23 +1,19 @@
-//! Namespaces, on the wire.
+//! The rpcs of namespaces.
 
 use jiff::Timestamp;
 
 use super::convert::time;
-use super::{DEFAULT_NAMESPACES, page_size, token};
+use super::enums::same_variants;
+use super::{DEFAULT_NAMESPACES, page_size};
 use ::access::{Access, Caller};
 use contract::v1;
 use model::{Code, Failure, open_token, seal_token};
 use namespaces::{Change, Namespace, Namespaces, NewVisibility, Visibility};
 
+// Sealed into page tokens, so that no token of another list is taken for one of this.
 const PAGE: &str = "namespaces";
 
-fn visibility_on_wire(visibility: Visibility) -> v1::Visibility {
-    match visibility {
-        Visibility::Public => v1::Visibility::Public,
-        Visibility::Internal => v1::Visibility::Internal,
-        Visibility::Private => v1::Visibility::Private,
-    }
-}
+same_variants!(fn visibility_on_wire(Visibility) -> Visibility { Public, Internal, Private });
 
 fn visibility(asked: v1::Visibility) -> NewVisibility {
     match asked {
@@ -29,16 +25,16 @@ fn visibility(asked: v1::Visibility) -> NewVisibility {
     }
 }
 
-fn info(namespaces: &Namespaces, said: &Namespace) -> v1::NamespaceInfo {
-    let visibility = said.visibility;
-    let visibility = visibility.unwrap_or_else(|| namespaces.visibility(&said.name));
+fn info(namespaces: &Namespaces, namespace: &Namespace) -> v1::NamespaceInfo {
+    let visibility = namespace.visibility;
+    let visibility = visibility.unwrap_or_else(|| namespaces.visibility(&namespace.name));
     v1::NamespaceInfo {
-        namespace: said.name.clone(),
+        namespace: namespace.name.clone(),
         visibility: visibility_on_wire(visibility).into(),
-        is_default: said.visibility.is_none(),
-        owners: said.owners.iter().map(ToString::to_string).collect(),
-        updated_at: Some(time(said.updated_at)),
-        updated_by: said.updated_by.to_string(),
+        is_default: namespace.visibility.is_none(),
+        owners: namespace.owners.iter().map(ToString::to_string).collect(),
+        updated_at: Some(time(namespace.updated_at)),
+        updated_by: namespace.updated_by.to_string(),
     }
 }
 
@@ -55,14 +51,15 @@ pub(super) fn list(
         })?,
     };
     let size = page_size(request.page_size, DEFAULT_NAMESPACES);
-    let mut said = namespaces.list(caller, &after, size + 1);
-    let more = said.len() > size;
-    said.truncate(size);
-    let next = said.last().filter(|_| more);
+    // One more than the page holds tells whether another page follows.
+    let mut listed = namespaces.list(caller, &after, size + 1);
+    let more = listed.len() > size;
+    listed.truncate(size);
+    let next = listed.last().filter(|_| more);
     let next = next.map(|last| seal_token(PAGE, "", &last.name));
     Ok(v1::ListNamespacesResponse {
-        namespaces: said.iter().map(|said| info(namespaces, said)).collect(),
-        next_page_token: token(next),
+        namespaces: listed.iter().map(|it| info(namespaces, it)).collect(),
+        next_page_token: next.unwrap_or_default(),
     })
 }
 
@@ -84,8 +81,8 @@ pub(super) async fn set(
         add_owners,
         remove_owners,
     };
-    let said = namespaces.change(&namespace, change, access, now).await;
+    let changed = namespaces.change(&namespace, change, access, now).await;
     Ok(v1::SetNamespaceResponse {
-        info: Some(info(namespaces, &said?)),
+        info: Some(info(namespaces, &changed?)),
     })
 }

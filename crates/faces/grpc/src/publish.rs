@@ -1,8 +1,8 @@
-//! Requests to publish, in the words of the domain.
+//! Converts requests to publish.
 
 use bytes::Bytes;
 
-use super::{convert, missing, trust};
+use super::{convert, given, missing, trust};
 use contract::invalid;
 use contract::{Checked as _, json, v1};
 use model::{Failure, Principal, Problem, ResourceConfig, SkillUri, ToolArgument, ToolConfig};
@@ -11,9 +11,8 @@ use skill_md::Draft;
 
 pub(super) fn files(files: Vec<v1::File>) -> Vec<(String, Bytes)> {
     let files = files.into_iter();
-    files
-        .map(|v1::File { path, content }| (path, content))
-        .collect()
+    let files = files.map(|v1::File { path, content }| (path, content));
+    files.collect()
 }
 
 fn tool(config: v1::ToolConfig) -> ToolConfig {
@@ -34,11 +33,7 @@ fn tool(config: v1::ToolConfig) -> ToolConfig {
                  default,
              }| ToolArgument {
                 name,
-                kind: if r#type.is_empty() {
-                    ToolArgument::KIND.to_owned()
-                } else {
-                    r#type
-                },
+                kind: given(r#type).unwrap_or_else(|| ToolArgument::KIND.to_owned()),
                 description,
                 required,
                 default: default.map(json::from_value),
@@ -70,7 +65,7 @@ fn resource(config: v1::ResourceConfig) -> ResourceConfig {
     }
 }
 
-/// What a request publishes.
+/// Converts what a request publishes.
 pub(super) fn submission(request: v1::PublishSkillRequest, principal: Principal) -> Submission {
     let v1::PublishSkillRequest {
         skill_id,
@@ -90,13 +85,12 @@ pub(super) fn submission(request: v1::PublishSkillRequest, principal: Principal)
         folder,
         dry_run,
     } = request;
-    let text = |text: String| (!text.is_empty()).then_some(text);
     let draft = Draft {
         name,
         description,
         category,
-        version: text(semantic_version),
-        author: text(author),
+        version: given(semantic_version),
+        author: given(author),
         core_content,
         tool_configs: tool_configs.into_iter().map(tool).collect(),
         resource_configs: resource_configs.into_iter().map(resource).collect(),
@@ -118,26 +112,21 @@ pub(super) fn submission(request: v1::PublishSkillRequest, principal: Principal)
 }
 
 pub(super) fn answer((published, problems): (Published, Vec<Problem>)) -> v1::PublishSkillResponse {
-    let Published {
-        id,
-        outcome,
-        version,
-        entry,
-        verdict,
-    } = published;
     v1::PublishSkillResponse {
-        uri: SkillUri::of(&id, &entry).to_string(),
-        skill_id: id.to_string(),
-        outcome: convert::outcome(outcome).into(),
-        version: Some(convert::state(version)),
+        uri: SkillUri::of(&published.id, &published.entry).to_string(),
+        skill_id: published.id.to_string(),
+        outcome: convert::outcome(published.outcome).into(),
+        version: Some(convert::state(published.version)),
         problems: problems.into_iter().map(Into::into).collect(),
-        security_scan_status: trust::scan_status(verdict).into(),
+        security_scan_status: trust::scan_status(published.verdict).into(),
     }
 }
 
-/// One item of a stream: checked by itself, so that a bad one ends nothing.
+/// Unpacks and checks one item of a stream.
 pub(super) fn item(request: v1::PublishSkillsRequest) -> Result<v1::PublishSkillRequest, Failure> {
     let request = request.skill.ok_or_else(|| missing("skill"))?;
+    // The codec passes over this field (`IGNORE_ALWAYS`), since its refusal would end the stream:
+    // one bad item must not stop the others.
     let mut violations = Vec::new();
     request.check(&mut violations);
     if violations.is_empty() {

@@ -10,8 +10,8 @@ use super::convert::{self, info};
 use super::sources::Sources;
 use super::viewer::{Sight, Viewer};
 use super::{
-    DEFAULT_VERSIONS, blocklist, caller, export, named, number, page_size, principal, publish,
-    selector, sources, sync, target, time_left, token, trust, usage, watch,
+    DEFAULT_VERSIONS, access, blocklist, caller, export, named, number, page_size, principal,
+    publish, selector, sources, sync, target, time_left, trust, usage, watch,
 };
 use ::search::SearchIndex;
 use ::sync::Engine;
@@ -28,9 +28,9 @@ use registry::{Feed, Registry, Upload};
 #[derive(Debug, Clone)]
 pub struct RegistryService {
     pub(super) registry: Registry,
-    /// Finds what is read, around the caller too.
+    /// Resolves skills to read, also in the folders around the caller.
     lookup: Lookup,
-    /// Finds what is written, in the store alone.
+    /// Resolves skills to write, in the store alone.
     pub(super) stored: Lookup,
     pub(super) feed: Feed,
     pub(super) installer: Installer,
@@ -41,8 +41,8 @@ pub struct RegistryService {
 }
 
 impl RegistryService {
-    /// The service of a registry, of a feed of skills to block, of what is installed on this
-    /// machine, of the sources of skills, and of the index of them.
+    /// Creates the service. `feed` has the skills that the community blocks, `engine` the sources
+    /// of skills.
     #[must_use]
     pub fn new(
         registry: Registry,
@@ -64,7 +64,7 @@ impl RegistryService {
         }
     }
 
-    /// The same for callers who do not all see the same.
+    /// Sets what each caller sees.
     #[must_use]
     pub fn with_viewer(mut self, viewer: Viewer) -> Self {
         self.viewer = viewer;
@@ -78,15 +78,18 @@ impl View for RegistryService {
             Sight::Everything => Cow::Borrowed(self),
             Sight::Part(VisibleSkills { registry, search }) => Cow::Owned(Self {
                 lookup: Lookup::new(registry.clone()),
+                // Writes resolve names among visible skills as well: to be refused for a hidden one
+                // would show that it is there.
                 stored: Lookup::new(registry.clone()),
                 bulk: self.bulk.with_registry(registry.clone()),
-                // Where skills come from is told only to who sees all of them.
+                // Sources name skills by where they come from, hidden ones included.
                 sources: self.sources.hidden(),
                 registry,
                 search,
                 ..self.clone()
             }),
-            // What is written is of the store.
+            // Reads find the folders of the caller first. Writes go to the store: a folder is
+            // changed by an editor.
             Sight::Around(VisibleSkills { registry, .. }) => Cow::Owned(Self {
                 lookup: Lookup::new(registry),
                 ..self.clone()
@@ -111,8 +114,12 @@ impl handlers::Registry for RegistryService {
         request: Request<Streaming<v1::PublishSkillsRequest>>,
         items: ItemAuthorizer,
     ) -> Answer<Messages<v1::PublishSkillsResponse>> {
-        let by = principal(&request);
-        let answers = self.bulk.publish(request.into_inner(), by, items);
+        let access = access(&request);
+        // Handed on to each item: the codec authorizes requests as a whole, and its refusal would
+        // end the stream.
+        let authorizer = self.viewer.authorizer(&access, Action::Publish);
+        let by = access.caller.principal.clone();
+        let answers = self.bulk.publish(request.into_inner(), by, authorizer);
         Ok(Response::new(Box::pin(answers)))
     }
 
@@ -202,7 +209,7 @@ impl handlers::Registry for RegistryService {
             updated_at: Some(convert::time(page.head.updated_at)),
             active_version: number(page.head.active),
             versions: page.versions.iter().map(info).collect(),
-            next_page_token: token(page.next),
+            next_page_token: page.next.unwrap_or_default(),
         }))
     }
 
@@ -237,6 +244,7 @@ impl handlers::Registry for RegistryService {
         } = request.into_inner();
         let (skill, to) = target(&skill_id, to_version, &to_semantic_version)?;
         let from = selector(from_version, &from_semantic_version)?;
+        // Left out, it is not the active version but the one before `to`, which the domain finds.
         let from = (from != VersionSelector::Active).then_some(from);
         let diff = self.lookup.diff(&skill, from, &to).await;
         Ok(Response::new(convert::diff(diff?)))
@@ -313,8 +321,7 @@ impl handlers::Registry for RegistryService {
         request: Request<v1::ExportSkillRequest>,
     ) -> Answer<Messages<v1::ExportSkillResponse>> {
         let reader = Peer::of(request.extensions());
-        let chunks = export::chunks(&self.lookup, request.into_inner(), &reader).await?;
-        Ok(Response::new(chunks))
+        export::chunks(&self.lookup, request.into_inner(), &reader).await
     }
 
     async fn update_blocklist(
@@ -322,24 +329,21 @@ impl handlers::Registry for RegistryService {
         request: Request<v1::UpdateBlocklistRequest>,
     ) -> Answer<v1::UpdateBlocklistResponse> {
         let caller = caller(&request, "UpdateBlocklist", "");
-        let updated = blocklist::update(self, request.into_inner(), &caller);
-        Ok(Response::new(updated.await?))
+        blocklist::update(self, request.into_inner(), &caller).await
     }
 
     async fn scan_skill(
         &self,
         request: Request<v1::ScanSkillRequest>,
     ) -> Answer<v1::ScanSkillResponse> {
-        let scanned = trust::scan(&self.registry, &self.lookup, request.into_inner());
-        Ok(Response::new(scanned.await?))
+        trust::scan(&self.registry, &self.lookup, request.into_inner()).await
     }
 
     async fn list_held(
         &self,
         request: Request<v1::ListHeldRequest>,
     ) -> Answer<v1::ListHeldResponse> {
-        let page = trust::list_held(&self.registry, request.into_inner())?;
-        Ok(Response::new(page))
+        trust::list_held(&self.registry, request.into_inner())
     }
 
     async fn approve_version(
@@ -348,8 +352,7 @@ impl handlers::Registry for RegistryService {
     ) -> Answer<v1::ApproveVersionResponse> {
         let key = &request.get_ref().idempotency_key;
         let caller = caller(&request, "ApproveVersion", key);
-        let approved = trust::approve(self, request.into_inner(), &caller).await?;
-        Ok(Response::new(approved))
+        trust::approve(self, request.into_inner(), &caller).await
     }
 
     async fn reject_version(
@@ -358,39 +361,35 @@ impl handlers::Registry for RegistryService {
     ) -> Answer<v1::RejectVersionResponse> {
         let key = &request.get_ref().idempotency_key;
         let caller = caller(&request, "RejectVersion", key);
-        let rejected = trust::reject(self, request.into_inner(), &caller).await?;
-        Ok(Response::new(rejected))
+        trust::reject(self, request.into_inner(), &caller).await
     }
 
     async fn list_blocked(
         &self,
         request: Request<v1::ListBlockedRequest>,
     ) -> Answer<v1::ListBlockedResponse> {
-        let page = blocklist::list(&self.registry, request.into_inner())?;
-        Ok(Response::new(page))
+        blocklist::list(&self.registry, request.into_inner())
     }
 
     async fn add_source(
         &self,
         request: Request<v1::AddSourceRequest>,
     ) -> Answer<v1::AddSourceResponse> {
-        let added = sources::add(self.sources.engine(), request.into_inner()).await?;
-        Ok(Response::new(added))
+        sources::add(self.sources.engine(), request.into_inner()).await
     }
 
     async fn remove_source(
         &self,
         request: Request<v1::RemoveSourceRequest>,
     ) -> Answer<v1::RemoveSourceResponse> {
-        let removed = sources::remove(self.sources.engine(), request.into_inner()).await?;
-        Ok(Response::new(removed))
+        sources::remove(self.sources.engine(), request.into_inner()).await
     }
 
     async fn list_sources(
         &self,
         _: Request<v1::ListSourcesRequest>,
     ) -> Answer<v1::ListSourcesResponse> {
-        Ok(Response::new(sources::list(self.sources.shown()?)?))
+        sources::list(self.sources.shown()?)
     }
 
     async fn refresh_index(
@@ -398,46 +397,43 @@ impl handlers::Registry for RegistryService {
         request: Request<v1::RefreshIndexRequest>,
     ) -> Answer<v1::RefreshIndexResponse> {
         let time = time_left(&request);
-        let synced = sync::refresh(self.sources.engine(), request.into_inner(), time).await?;
-        Ok(Response::new(synced))
+        sync::refresh(self.sources.engine(), request.into_inner(), time).await
     }
 
     async fn force_full_sync(
         &self,
         request: Request<v1::ForceFullSyncRequest>,
     ) -> Answer<v1::ForceFullSyncResponse> {
-        let begun = sync::force_full(self.sources.engine(), request.into_inner())?;
-        Ok(Response::new(begun))
+        sync::force_full(self.sources.engine(), request.into_inner())
     }
 
     async fn get_sync_status(
         &self,
         request: Request<v1::GetSyncStatusRequest>,
     ) -> Answer<v1::GetSyncStatusResponse> {
-        let found = sync::get_status(self, request.into_inner())?;
-        Ok(Response::new(found))
+        sync::get_status(self, request.into_inner())
     }
 
     async fn watch_sync(
         &self,
         request: Request<v1::WatchSyncRequest>,
     ) -> Answer<Messages<v1::WatchSyncResponse>> {
-        let steps = sync::watch(self.sources.shown()?, request.get_ref())?;
-        Ok(Response::new(steps))
+        sync::watch(self.sources.shown()?, request.get_ref())
     }
 
     async fn get_source_health(
         &self,
         request: Request<v1::GetSourceHealthRequest>,
     ) -> Answer<v1::GetSourceHealthResponse> {
-        let health = sources::health(self.sources.shown()?, request.get_ref())?;
-        Ok(Response::new(health))
+        sources::health(self.sources.shown()?, request.get_ref())
     }
 
     async fn watch(
         &self,
         request: Request<v1::WatchRequest>,
     ) -> Answer<Messages<v1::WatchResponse>> {
+        // Subscribed before the position in the log is fixed, so that no change of a folder falls
+        // between the two.
         let changes = self.viewer.changes(request.extensions()).await;
         let sees = self.viewer.sees(request.extensions());
         let answers = watch::answers(&self.registry, changes, sees, request.into_inner())?;

@@ -1,21 +1,21 @@
-//! Finding skills, in the words of the contract.
+//! The rpc that searches skills.
 
 use std::ops::Range;
 
 use jiff::Timestamp;
 
 use super::convert::{author, count, location_of, time, trust_tier, trust_tier_of};
+use super::enums::same_variants;
 use super::facets::{categories, inferred, technologies};
-use super::{DEFAULT_SEARCH_RESULTS, page_size};
+use super::{DEFAULT_SEARCH_RESULTS, page_size, wrong};
 use contract::v1;
 use model::{Code, Failure};
 use registry::{Catalog, Head, Registry};
 use search::{
-    Analysis, Facet, Filters, MatchExplanation, Part, SearchIndex, SearchQuery, SearchResults,
-    Sort, SortBy, Tier,
+    Analysis, Facet, Filters, MatchExplanation, Part, SearchIndex, SearchQuery, Sort, SortBy, Tier,
 };
 
-/// Finds a page of skills.
+/// Searches a page of skills.
 pub(super) async fn search(
     registry: &Registry,
     index: &SearchIndex,
@@ -24,29 +24,24 @@ pub(super) async fn search(
 ) -> Result<v1::SearchResponse, Failure> {
     let has_highlights = request.highlights;
     let mut query = query(request)?;
+    // From the metadata that a face sets, not from the request, whose fields a model fills in.
     query.filters.offered = for_model;
-    let SearchResults {
-        hits,
-        total,
-        has_more,
-        analysis,
-        facets,
-        suggestions,
-    } = index.find(query).await?;
+    let found = index.find(query).await?;
     let (catalog, now) = (registry.catalog(), registry.now());
     Ok(v1::SearchResponse {
-        results: hits
+        results: found
+            .hits
             .into_iter()
             .map(|hit| v1::SkillSummary {
                 r#match: Some(why(hit.why, has_highlights)),
                 ..summary(&catalog, &hit.head, now)
             })
             .collect(),
-        total: count(total),
-        has_more,
-        query_analysis: Some(understood(analysis)),
-        facets: facets.into_iter().map(facet).collect(),
-        suggestions,
+        total: count(found.total),
+        has_more: found.has_more,
+        query_analysis: Some(understood(found.analysis)),
+        facets: found.facets.into_iter().map(facet).collect(),
+        suggestions: found.suggestions,
     })
 }
 
@@ -62,11 +57,8 @@ fn query(request: v1::SearchRequest) -> Result<SearchQuery, Failure> {
         highlights: _,
     } = request;
     if query.trim().is_empty() {
-        return Err(
-            Failure::new(Code::InvalidParameter, "Query cannot be empty")
-                .field("query", "Query cannot be empty")
-                .suggest("Describe what you look for in 1 to 500 characters"),
-        );
+        let failure = wrong("query", "Query cannot be empty");
+        return Err(failure.suggest("Describe what you look for in 1 to 500 characters"));
     }
     Ok(SearchQuery {
         text: query,
@@ -135,7 +127,7 @@ fn filters(filters: v1::SearchFilters) -> Result<Filters, Failure> {
     })
 }
 
-/// A skill in a list of results, at a time.
+/// Converts a skill for a list of results. `now` decides how old it is.
 pub(super) fn summary(catalog: &Catalog, head: &Head, now: Timestamp) -> v1::SkillSummary {
     let tier = head.trust_tier();
     let shown = head.summary.as_ref();
@@ -152,22 +144,19 @@ pub(super) fn summary(catalog: &Catalog, head: &Head, now: Timestamp) -> v1::Ski
         technologies: shown.map_or_else(Vec::new, technologies),
         inferred: shown.map_or_else(Vec::new, inferred),
         updated_at: Some(time(head.updated_at)),
+        // Only `RecommendSkills` knows what is installed.
         installed: None,
         r#match: None,
         short_name: catalog.short_name(head).to_owned(),
     }
 }
 
+same_variants!(fn match_tier(Tier) -> MatchTier { Name, NameWords, Words, Meaning });
+
 fn why(why: MatchExplanation, has_highlights: bool) -> v1::SearchMatch {
     let (words, meaning) = (f64::from(why.words), f64::from(why.meaning));
     v1::SearchMatch {
-        tier: match why.tier {
-            Tier::Name => v1::MatchTier::Name,
-            Tier::NameWords => v1::MatchTier::NameWords,
-            Tier::Words => v1::MatchTier::Words,
-            Tier::Meaning => v1::MatchTier::Meaning,
-        }
-        .into(),
+        tier: match_tier(why.tier).into(),
         score: rounded(words + meaning),
         words_score: rounded(words),
         meaning_score: rounded(meaning),
@@ -193,7 +182,7 @@ fn range(range: Range<usize>) -> v1::TextRange {
     }
 }
 
-/// To four places: more would only be noise.
+/// Rounds to four places: more would only be noise.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
 }

@@ -1,4 +1,4 @@
-//! Skills with nearly the same text, in the words of the contract.
+//! The rpc that lists skills with nearly the same text.
 
 use super::convert::{count, ids};
 use super::search::{rounded, summary};
@@ -7,7 +7,7 @@ use ::lookup::{Lookup, Resolved};
 use contract::v1;
 use model::{Failure, Reference};
 use registry::Registry;
-use search::{SearchIndex, SimilarSkill, SimilarSkills};
+use search::SearchIndex;
 
 /// Lists the skills that are similar to one.
 pub(super) async fn list(
@@ -28,31 +28,20 @@ pub(super) async fn list(
         min_similarity.unwrap_or(MIN_SIMILARITY),
     );
     let limit = page_size(limit.unwrap_or_default(), DEFAULT_SIMILAR_SKILLS);
-    let similar = index.find_similar(head, min, limit).await;
-    let SimilarSkills {
-        skills,
-        total,
-        is_partial,
-    } = similar?;
+    let similar = index.find_similar(head, min, limit).await?;
     let (catalog, now) = (registry.catalog(), registry.now());
-    let skills = skills.into_iter().map(
-        |SimilarSkill {
-             head,
-             similarity,
-             same_name,
-             same_files,
-         }| v1::SimilarSkill {
-            skill: Some(summary(&catalog, &head, now)),
-            similarity: rounded(similarity),
-            same_name,
-            same_files,
-        },
-    );
+    let skills = similar.skills.into_iter();
+    let skills = skills.map(|similar| v1::SimilarSkill {
+        skill: Some(summary(&catalog, &similar.head, now)),
+        similarity: rounded(similar.similarity),
+        same_name: similar.same_name,
+        same_files: similar.same_files,
+    });
     Ok(v1::ListSimilarSkillsResponse {
         skill_id: id,
         skills: skills.collect(),
-        total: count(total),
-        partial: is_partial,
+        total: count(similar.total),
+        partial: similar.is_partial,
         shadowed_ids: ids(shadowed),
     })
 }

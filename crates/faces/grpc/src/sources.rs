@@ -1,20 +1,24 @@
-//! Sources, on the wire.
+//! The rpcs of sources.
+
+use tonic::Response;
 
 use super::convert::time;
-use super::{missing, wrong};
+use super::enums::same_variants;
+use super::{given, missing, wrong};
 use ::sync::{
     Engine, Health, HealthStatus, Listed, Overall, RepositoryFacts, Skip, Source, SourceKind,
 };
+use contract::handlers::Answer;
 use contract::v1;
 use model::{Code, Failure};
 use secret::CredentialRef;
 
-/// The sources of skills, as a caller may use them.
+/// The sources of skills, with what a caller may use of them.
 #[derive(Debug, Clone)]
 pub(super) struct Sources {
     engine: Engine,
-    /// Sources tell of skills by where they come from, so whoever does not see all skills is
-    /// shown none of them.
+    /// A source names skills by where they come from, so a caller that does not see all skills sees
+    /// no source.
     are_shown: bool,
 }
 
@@ -26,7 +30,7 @@ impl Sources {
         }
     }
 
-    /// The same for a caller who does not see all skills.
+    /// Returns the same for a caller that does not see all skills.
     pub(super) fn hidden(&self) -> Self {
         Self {
             engine: self.engine.clone(),
@@ -34,15 +38,17 @@ impl Sources {
         }
     }
 
-    /// To change and to sync them, for which a caller needs a right of its own.
+    /// Returns the engine to change and sync sources.
     pub(super) fn engine(&self) -> &Engine {
+        // Not filtered by what the caller sees: these rpcs need the right `sync`, which is granted
+        // by itself.
         &self.engine
     }
 
-    /// To read what they are and how their syncs went.
+    /// Returns the engine to read sources and the results of syncs.
     ///
     /// # Errors
-    /// The caller is shown none.
+    /// The caller does not see sources.
     pub(super) fn shown(&self) -> Result<&Engine, Failure> {
         if self.are_shown {
             return Ok(&self.engine);
@@ -62,7 +68,7 @@ fn kind(kind: v1::SourceKind) -> Option<SourceKind> {
     all.find(|known| kind_on_wire(*known) == kind)
 }
 
-/// Both have the same names; a test compares them.
+/// Converts a kind by its name, which both sides spell alike; a test compares them.
 fn kind_on_wire(kind: SourceKind) -> v1::SourceKind {
     let name = format!("SOURCE_KIND_{}", kind.name().to_ascii_uppercase());
     v1::SourceKind::from_str_name(&name).unwrap_or_default()
@@ -75,10 +81,11 @@ fn credential(
     let Some(v1::SecretReference { env, file }) = secret else {
         return Ok(None);
     };
+    // Where the secret is, never the secret itself: answers repeat this.
     match (env.is_empty(), file.is_empty()) {
         (false, true) => Ok(Some(CredentialRef::Env(env))),
         (true, false) => Ok(Some(CredentialRef::File(file.into()))),
-        _ => Err(wrong(field, "name one of `env` and `file`".to_owned())),
+        _ => Err(wrong(field, "name one of `env` and `file`")),
     }
 }
 
@@ -91,7 +98,7 @@ fn credential_on_wire(credential: CredentialRef) -> v1::SecretReference {
 }
 
 fn source(source: v1::Source) -> Result<Source, Failure> {
-    let of = kind(source.kind()).ok_or_else(|| wrong("kind", "Required".to_owned()))?;
+    let of = kind(source.kind()).ok_or_else(|| wrong("kind", "Required"))?;
     let v1::Source {
         source_id,
         name,
@@ -105,10 +112,8 @@ fn source(source: v1::Source) -> Result<Source, Failure> {
         credential: secret,
         webhook_secret,
     } = source;
-    let namespace = match namespace.as_str() {
-        "" => None,
-        text => Some(text.parse().map_err(|error| wrong("namespace", error))?),
-    };
+    let namespace = given(namespace).map(|text| text.parse()).transpose();
+    let namespace = namespace.map_err(|error: String| wrong("namespace", error))?;
     Ok(Source {
         id: source_id,
         name,
@@ -132,15 +137,7 @@ pub(super) fn skips(skips: Vec<Skip>) -> Vec<v1::SkippedSkill> {
 }
 
 fn listed(listed: Listed) -> v1::SourceInfo {
-    let Listed {
-        source,
-        is_configured,
-        skills,
-        skips: skipped,
-        skips_left_out,
-        revision,
-        last_success,
-    } = listed;
+    let source = listed.source;
     v1::SourceInfo {
         source: Some(v1::Source {
             source_id: source.id,
@@ -155,79 +152,75 @@ fn listed(listed: Listed) -> v1::SourceInfo {
             credential: source.credential.map(credential_on_wire),
             webhook_secret: source.webhook_secret.map(credential_on_wire),
         }),
-        is_configured,
-        skills_contributed: skills,
-        revision,
-        last_successful_sync: last_success.map(time),
-        skipped: skips(skipped),
-        skipped_left_out: skips_left_out,
+        is_configured: listed.is_configured,
+        skills_contributed: listed.skills,
+        revision: listed.revision,
+        last_successful_sync: listed.last_success.map(time),
+        skipped: skips(listed.skips),
+        skipped_left_out: listed.skips_left_out,
     }
 }
 
 pub(super) async fn add(
     engine: &Engine,
     request: v1::AddSourceRequest,
-) -> Result<v1::AddSourceResponse, Failure> {
+) -> Answer<v1::AddSourceResponse> {
     let given = request.source.ok_or_else(|| missing("source"))?;
     let source = source(given)?;
     let added = engine.add(source).await?;
-    Ok(v1::AddSourceResponse {
+    Ok(Response::new(v1::AddSourceResponse {
         source: Some(listed(added)),
-    })
+    }))
 }
 
 pub(super) async fn remove(
     engine: &Engine,
     request: v1::RemoveSourceRequest,
-) -> Result<v1::RemoveSourceResponse, Failure> {
+) -> Answer<v1::RemoveSourceResponse> {
     let v1::RemoveSourceRequest {
         source_id,
         withdraw_skills,
     } = request;
     let removed = engine.remove(&source_id, withdraw_skills);
     let removed = removed.await?;
-    Ok(v1::RemoveSourceResponse {
+    Ok(Response::new(v1::RemoveSourceResponse {
         source_id: removed.id,
         skills_withdrawn: removed.withdrawn,
         skills_kept: removed.kept,
-    })
+    }))
 }
 
-pub(super) fn list(engine: &Engine) -> Result<v1::ListSourcesResponse, Failure> {
+pub(super) fn list(engine: &Engine) -> Answer<v1::ListSourcesResponse> {
     let sources = engine.list()?;
-    Ok(v1::ListSourcesResponse {
+    Ok(Response::new(v1::ListSourcesResponse {
         sources: sources.into_iter().map(listed).collect(),
-    })
+    }))
 }
+
+same_variants!(fn overall_health(Overall) -> SourcesHealth { Healthy, Degraded, Critical });
+
+same_variants!(fn source_status(HealthStatus) -> SourceStatus {
+    Healthy, Degraded, Unavailable, RateLimited
+});
 
 pub(super) fn health(
     engine: &Engine,
     request: &v1::GetSourceHealthRequest,
-) -> Result<v1::GetSourceHealthResponse, Failure> {
-    let id = Some(request.source_id.as_str()).filter(|id| !id.is_empty());
+) -> Answer<v1::GetSourceHealthResponse> {
+    let id = given(request.source_id.as_str());
     let sources = engine.health(id)?;
-    let overall = match Overall::of(&sources) {
-        Overall::Healthy => v1::SourcesHealth::Healthy,
-        Overall::Degraded => v1::SourcesHealth::Degraded,
-        Overall::Critical => v1::SourcesHealth::Critical,
-    };
-    Ok(v1::GetSourceHealthResponse {
+    let overall = overall_health(Overall::of(&sources));
+    Ok(Response::new(v1::GetSourceHealthResponse {
         sources: sources.into_iter().map(of_source).collect(),
         overall_health: overall.into(),
-    })
+    }))
 }
 
 fn of_source(health: Health) -> v1::SourceHealth {
-    let standing = match health.standing {
-        HealthStatus::Healthy => v1::SourceStatus::Healthy,
-        HealthStatus::Degraded => v1::SourceStatus::Degraded,
-        HealthStatus::Unavailable => v1::SourceStatus::Unavailable,
-        HealthStatus::RateLimited => v1::SourceStatus::RateLimited,
-    };
     v1::SourceHealth {
         name: health.source.title().to_owned(),
         source_id: health.source.id,
-        status: standing.into(),
+        status: source_status(health.standing).into(),
         last_successful_sync: health.last_success.map(time),
         last_check: health.last_check.map(time),
         response_time_ms: health.response_ms,
@@ -242,21 +235,22 @@ fn of_source(health: Health) -> v1::SourceHealth {
     }
 }
 
-/// Says of a skill what its repository has to show. What its author states goes first.
+/// Fills in what the repository of a skill shows. What its author states goes first.
 pub(super) fn show(facts: RepositoryFacts, skill: &mut v1::SkillDetail) {
     let count = |count: u64| Some(i64::try_from(count).unwrap_or(i64::MAX));
     skill.github_stars = count(facts.stars);
     skill.github_forks = count(facts.forks);
     skill.github_open_issues = count(facts.open_issues);
+    // Tests may lie in the skill itself, or elsewhere in its repository.
     skill.has_tests |= facts.has_tests;
     skill.has_examples |= facts.has_examples;
     let stated = [
         (&mut skill.github_license, facts.license),
         (&mut skill.repo_url, facts.url),
     ];
-    for (field, told) in stated {
+    for (field, fact) in stated {
         if field.is_empty() {
-            *field = told;
+            *field = fact;
         }
     }
 }

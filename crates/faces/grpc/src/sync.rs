@@ -1,23 +1,26 @@
-//! Syncs, on the wire.
+//! The rpcs of syncs.
 
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _, future, stream};
-use model::{Failure, TrustTier};
+use model::TrustTier;
 use tokio::sync::watch;
+use tonic::Response;
 
 use super::convert::{self, time};
+use super::enums::same_variants;
 use super::registry::RegistryService;
 use super::sources::skips;
-use super::waited;
+use super::{given, waited};
 use ::registry::Registry;
 use ::search::SearchIndex;
 use ::sync::{Engine, Kind, Phase, Progress, Request, SourceResult, SyncOutcome, SyncRecord};
-use contract::handlers::Messages;
+use contract::handlers::{Answer, Messages};
 use contract::v1;
 use contract::v1::watch_sync_response::State;
 
-/// Seconds that a caller waits for a sync.
+/// Seconds that a caller waits for a sync by default.
+// Below the 30 s that a call has by default: a long sync answers with its id, not with a timeout.
 const WAIT_SECONDS: u32 = 20;
 /// Milliseconds of a minute.
 const MILLIS_PER_MINUTE: u64 = 60_000;
@@ -46,42 +49,42 @@ pub(super) async fn refresh(
     engine: &Engine,
     request: v1::RefreshIndexRequest,
     time_left: Duration,
-) -> Result<v1::RefreshIndexResponse, Failure> {
+) -> Answer<v1::RefreshIndexResponse> {
     let v1::RefreshIndexRequest {
         sources,
         force_check,
         wait_seconds,
     } = request;
-    let patience = Duration::from_secs(wait_seconds.unwrap_or(WAIT_SECONDS).into());
+    let wait = Duration::from_secs(wait_seconds.unwrap_or(WAIT_SECONDS).into());
     let request = Request {
         sources,
         kind: Kind::Incremental,
         force_check,
     };
-    let ended = engine.refresh(&request, patience.min(time_left));
+    let ended = engine.refresh(&request, wait.min(time_left));
     let (id, ended) = ended.await?;
     let Some(ended) = ended else {
-        return Ok(v1::RefreshIndexResponse {
+        return Ok(Response::new(v1::RefreshIndexResponse {
             sync_id: id,
             status: v1::SyncStart::Started.into(),
             sources_synced: Vec::new(),
             total_skills_updated: 0,
             duration_ms: None,
-        });
+        }));
     };
-    Ok(v1::RefreshIndexResponse {
+    Ok(Response::new(v1::RefreshIndexResponse {
         sync_id: id,
         status: v1::SyncStart::Completed.into(),
         total_skills_updated: ended.changed(),
         duration_ms: Some(ended.duration_ms),
         sources_synced: ended.sources.into_iter().map(result).collect(),
-    })
+    }))
 }
 
 pub(super) fn force_full(
     engine: &Engine,
     request: v1::ForceFullSyncRequest,
-) -> Result<v1::ForceFullSyncResponse, Failure> {
+) -> Answer<v1::ForceFullSyncResponse> {
     let v1::ForceFullSyncRequest { sources, confirm } = request;
     let minutes = engine.estimate(&sources)?.div_ceil(MILLIS_PER_MINUTE);
     let minutes = u32::try_from(minutes.max(1)).unwrap_or(u32::MAX);
@@ -90,15 +93,16 @@ pub(super) fn force_full(
         minutes => format!("{minutes} minutes"),
     };
     if !confirm {
+        // As the confirmed call would: a preview of what would be refused is of no use.
         engine.refuse_running(&sources)?;
-        return Ok(v1::ForceFullSyncResponse {
+        return Ok(Response::new(v1::ForceFullSyncResponse {
             sync_id: String::new(),
             status: v1::SyncStart::Preview.into(),
             estimated_duration_minutes: minutes,
             message: format!(
                 "Nothing was begun: a full sync reads all that the sources have, which takes about {about}. Set confirm to true to begin it."
             ),
-        });
+        }));
     }
     let request = Request {
         sources,
@@ -106,31 +110,21 @@ pub(super) fn force_full(
         force_check: true,
     };
     let begun = engine.begin(&request)?;
-    Ok(v1::ForceFullSyncResponse {
+    Ok(Response::new(v1::ForceFullSyncResponse {
         sync_id: begun.id,
         status: v1::SyncStart::Started.into(),
         estimated_duration_minutes: minutes,
         message: format!(
             "Full sync started. This may take {about}. Use get_sync_status to monitor progress."
         ),
-    })
+    }))
 }
 
-fn sync_type(kind: Kind) -> v1::SyncType {
-    match kind {
-        Kind::Incremental => v1::SyncType::Incremental,
-        Kind::Full => v1::SyncType::Full,
-    }
-}
+same_variants!(fn sync_type(Kind) -> SyncType { Incremental, Full });
 
-fn phase(phase: Phase) -> v1::SyncPhase {
-    match phase {
-        Phase::Preparing => v1::SyncPhase::Preparing,
-        Phase::Fetching => v1::SyncPhase::Fetching,
-        Phase::Processing => v1::SyncPhase::Processing,
-        Phase::Storing => v1::SyncPhase::Storing,
-    }
-}
+same_variants!(fn phase(Phase) -> SyncPhase { Preparing, Fetching, Processing, Storing });
+
+same_variants!(fn ending(SyncOutcome) -> SyncEnding { Success, Partial, Failed });
 
 fn current(progress: &Progress) -> v1::CurrentSync {
     v1::CurrentSync {
@@ -148,11 +142,6 @@ fn current(progress: &Progress) -> v1::CurrentSync {
 }
 
 fn ended(record: SyncRecord, with_sources: bool) -> v1::EndedSync {
-    let of = match record.ending {
-        SyncOutcome::Success => v1::SyncEnding::Success,
-        SyncOutcome::Partial => v1::SyncEnding::Partial,
-        SyncOutcome::Failed => v1::SyncEnding::Failed,
-    };
     let skills_updated = record.changed();
     let sources = record.sources.into_iter().map(result);
     v1::EndedSync {
@@ -162,7 +151,7 @@ fn ended(record: SyncRecord, with_sources: bool) -> v1::EndedSync {
         completed_at: Some(time(record.completed_at)),
         duration_ms: record.duration_ms,
         skills_updated,
-        status: of.into(),
+        status: ending(record.ending).into(),
         sources_synced: sources
             .take(if with_sources { usize::MAX } else { 0 })
             .collect(),
@@ -172,7 +161,7 @@ fn ended(record: SyncRecord, with_sources: bool) -> v1::EndedSync {
 pub(super) fn get_status(
     service: &RegistryService,
     request: v1::GetSyncStatusRequest,
-) -> Result<v1::GetSyncStatusResponse, Failure> {
+) -> Answer<v1::GetSyncStatusResponse> {
     let RegistryService {
         sources,
         registry,
@@ -183,23 +172,23 @@ pub(super) fn get_status(
         sync_id,
         include_history,
     } = request;
-    let id = Some(sync_id.as_str()).filter(|id| !id.is_empty());
+    let id = given(sync_id.as_str());
     let engine = match sources.shown() {
         Ok(engine) => engine,
         Err(refused) if id.is_some() => return Err(refused),
-        // What a sync did tells of skills that not everybody sees.
+        // The history of syncs names skills that the caller does not see; counts do not.
         Err(_) => {
-            return Ok(v1::GetSyncStatusResponse {
+            return Ok(Response::new(v1::GetSyncStatusResponse {
                 index_stats: Some(stats(registry, search)),
                 ..Default::default()
-            });
+            }));
         }
     };
     let found = engine.status(id)?;
     let changed = found.history.iter().find(|sync| sync.changed() > 0);
     let last_updated = changed.map(|sync| time(sync.completed_at));
     let history = found.history.into_iter().filter(|_| include_history);
-    Ok(v1::GetSyncStatusResponse {
+    Ok(Response::new(v1::GetSyncStatusResponse {
         current_sync: found.current.as_ref().map(current),
         index_stats: Some(v1::IndexStats {
             last_updated,
@@ -207,10 +196,10 @@ pub(super) fn get_status(
         }),
         last_sync: found.last.map(|sync| ended(sync, id.is_some())),
         sync_history: history.map(|sync| ended(sync, false)).collect(),
-    })
+    }))
 }
 
-/// What is there, by what the catalog counts anyway.
+/// Counts the skills that the caller sees, from what the catalog counts anyway.
 fn stats(registry: &Registry, search: &SearchIndex) -> v1::IndexStats {
     let catalog = registry.catalog();
     let by_source = catalog
@@ -226,7 +215,7 @@ fn stats(registry: &Registry, search: &SearchIndex) -> v1::IndexStats {
     let counted =
         tiers.map(|(tier, name)| (name.to_owned(), convert::count(catalog.in_tier(tier))));
     let bytes = match registry.view() {
-        // That of skills that are not seen, too.
+        // The index is one file for all: its size would show how much the caller does not see.
         Some(_) => 0,
         None => convert::size(search.bytes_on_disk()),
     };
@@ -239,7 +228,7 @@ fn stats(registry: &Registry, search: &SearchIndex) -> v1::IndexStats {
     }
 }
 
-/// MiB, to a tenth.
+/// Converts bytes to MiB, with one decimal.
 fn mib(bytes: i64) -> f64 {
     let tenths = bytes.max(0).unsigned_abs() * 10 / (1 << 20);
     f64::from(u32::try_from(tenths).unwrap_or(u32::MAX)) / 10.0
@@ -248,13 +237,15 @@ fn mib(bytes: i64) -> f64 {
 pub(super) fn watch(
     engine: &Engine,
     request: &v1::WatchSyncRequest,
-) -> Result<Messages<v1::WatchSyncResponse>, Failure> {
-    let id = Some(request.sync_id.as_str()).filter(|id| !id.is_empty());
-    // Before it looks whether one is under way: none is missed.
+) -> Answer<Messages<v1::WatchSyncResponse>> {
+    let id = given(request.sync_id.as_str());
+    // Subscribed before the check for a running sync, so that one which begins in between is not
+    // missed.
     let next = engine.next();
     let steps = match (engine.follow(id)?, id) {
         (Some(progress), _) => steps(progress).boxed(),
         (None, Some(_)) => {
+            // It ended before the caller asked, so its result is the only message.
             let last = engine.status(id)?.last;
             stream::iter(last.map(|last| State::Ended(ended(last, true)))).boxed()
         }
@@ -266,15 +257,16 @@ pub(super) fn watch(
     };
     let answers = steps.map(|state| Ok(v1::WatchSyncResponse { state: Some(state) }));
     let end = Box::pin(waited(request.max_wait_seconds));
-    Ok(Box::pin(answers.take_until(end)))
+    Ok(Response::new(Box::pin(answers.take_until(end))))
 }
 
-/// How far a sync is, whenever that changes, and at last what it came to.
+/// Streams the progress of a sync, and its result at the end.
 fn steps(progress: watch::Receiver<Progress>) -> impl Stream<Item = State> + Send {
     stream::unfold(Some((progress, true)), |state| async {
         let (mut progress, is_first) = state?;
+        // The first state is sent at once: the next change may be minutes away.
         if !is_first {
-            // Its sender goes with the sync, after the end was told.
+            // The sender is dropped after the result was sent, so an error here is the end.
             progress.changed().await.ok()?;
         }
         let now = progress.borrow_and_update().clone();

@@ -1,4 +1,4 @@
-//! The `ToolHost` service: what workers say and are told, as messages.
+//! The `ToolHost` service: converts the messages from and to workers.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,7 +9,8 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 use tonic_types::StatusExt as _;
 
-use super::access;
+use super::convert::size;
+use super::{access, wrong};
 use ::access::Access;
 use contract::handlers::{self, Answer, Messages, View};
 use contract::{Checked as _, invalid, json, status, v1};
@@ -17,27 +18,17 @@ use handler::{Invocation, Output, Progress, ToolError, ToolErrorKind};
 use model::{Code, Failure, NOT_EXACT, SkillIdError, inexact};
 use tools::host::{FromWorker, Hello, Host, Served, ToWorker, Welcome};
 
-/// The longest time that a worker may say to wait: what a message can hold may be
-/// more than a clock can.
+/// The longest time that a worker may ask callers to wait: a message can hold a duration that
+/// overflows a clock.
 const MAX_RETRY: Duration = Duration::from_secs(24 * 3600);
 
 /// The `ToolHost` service over a host.
 #[derive(Debug, Clone)]
-pub struct ToolHostService {
-    host: Host,
-}
-
-impl ToolHostService {
-    /// The service of a host.
-    #[must_use]
-    pub fn new(host: Host) -> Self {
-        Self { host }
-    }
-}
+pub struct ToolHostService(pub Host);
 
 impl View for ToolHostService {
     async fn view<'a>(&'a self, _: &Extensions) -> Cow<'a, Self> {
-        // A worker is offered the skills that it says or was allowed.
+        // A worker sees no skills. Which ones it may serve is checked when it attaches.
         Cow::Borrowed(self)
     }
 }
@@ -55,22 +46,21 @@ impl handlers::ToolHost for ToolHostService {
             Ok(message) => from_wire(message),
             Err(error) => Err(unreadable(&error)),
         });
-        // The call layer has asked whether it may serve.
-        // Who signed in serves what its rights name. Others show a token of the config file,
-        // which the host knows by itself.
+        // The call layer has checked the right to serve. A worker that signed in serves the skills
+        // that its rights name; others show a token of the config file, which the host checks.
         let answers = if signs_in && !caller.is_anonymous() {
             let skills = caller.rights.skills.clone();
-            let attached = self.host.attach_caller(&caller.principal, skills, messages);
+            let attached = self.0.attach_caller(&caller.principal, skills, messages);
             attached.await
         } else {
-            self.host.attach(token.as_deref(), messages).await
+            self.0.attach(token.as_deref(), messages).await
         };
         let answers = answers?.map(|message| message.map(to_wire).map_err(status));
         Ok(Response::new(Box::pin(answers)))
     }
 }
 
-/// The token of `authorization: Bearer TOKEN`; the name of the scheme is compared
+/// Returns the token of `authorization: Bearer TOKEN`; the name of the scheme is compared
 /// without case.
 fn bearer(metadata: &MetadataMap) -> Option<&str> {
     let value = metadata.get("authorization")?.to_str().ok()?;
@@ -80,13 +70,14 @@ fn bearer(metadata: &MetadataMap) -> Option<&str> {
         .then_some(token.trim())
 }
 
-/// A message that the codec did not take, which ends the stream.
+/// Builds the failure for a message that the codec refused, which ends the stream.
 fn unreadable(error: &Status) -> Failure {
     let message = format!(
         "A message of the worker cannot be read: {}",
         error.message()
     );
     let mut failure = Failure::new(Code::InvalidParameter, message);
+    // The code of tonic for a message above the limit of its decoder.
     if error.code() == tonic::Code::OutOfRange {
         failure = failure.suggest("Keep results below `max_result_bytes` of `welcome`");
     }
@@ -97,10 +88,11 @@ fn unreadable(error: &Status) -> Failure {
     failure
 }
 
-/// Checks what the codec passes over: rules of messages inside a `oneof`.
+/// Converts a message, and checks what the codec passes over: messages inside a `oneof`.
 fn from_wire(message: v1::AttachRequest) -> Result<FromWorker, Failure> {
     use v1::attach_request::Message;
     Ok(match message.message {
+        // A worker of a newer contract: the oneof is empty for a variant that this one lacks.
         None => FromWorker::Unknown,
         Some(Message::Hello(message)) => FromWorker::Hello(hello(message)?),
         Some(Message::Heartbeat(v1::Heartbeat {})) => FromWorker::Heartbeat,
@@ -145,9 +137,7 @@ fn hello(message: v1::Hello) -> Result<Hello, Failure> {
     let served = |(at, served): (usize, v1::ServedSkill)| {
         let v1::ServedSkill { skill_id, methods } = served;
         let skill = skill_id.parse().map_err(|error: SkillIdError| {
-            let message = error.to_string();
-            Failure::new(Code::InvalidParameter, message.clone())
-                .field(&format!("hello.skills[{at}].skill_id"), message)
+            wrong(&format!("hello.skills[{at}].skill_id"), error)
                 .suggest("Write the id in full: `source/author/slug`")
         })?;
         Ok(Served { skill, methods })
@@ -182,6 +172,7 @@ fn outcome(message: v1::Outcome) -> FromWorker {
         })) => {
             let structured = structured.map(json::from_struct);
             let object = structured.clone().map(serde_json::Value::Object);
+            // A `Struct` holds doubles: the caller would get another number than the tool returned.
             if let Some(path) = object.and_then(|object| inexact("structured", &object)) {
                 let why = format!("result.{path}: {NOT_EXACT}");
                 return FromWorker::Malformed { id, why };
@@ -221,7 +212,7 @@ fn error(failed: v1::ToolError) -> ToolError {
         field,
         retry_after,
     } = failed;
-    // A time that lies in the past is none.
+    // The conversion fails for a negative duration, which asks for no pause.
     let retry_after = retry_after.and_then(|time| Duration::try_from(time).ok());
     ToolError {
         kind,
@@ -233,7 +224,7 @@ fn error(failed: v1::ToolError) -> ToolError {
 }
 
 fn duration(time: Duration) -> prost_types::Duration {
-    // What does not fit is longer than anybody waits.
+    // A duration that does not fit is longer than any call: about 136 years do.
     prost_types::Duration::try_from(time).unwrap_or(prost_types::Duration {
         seconds: i64::from(u32::MAX),
         nanos: 0,
@@ -253,7 +244,7 @@ fn to_wire(message: ToWorker) -> v1::AttachResponse {
             worker_id: worker,
             heartbeat: Some(duration(heartbeat)),
             concurrency,
-            max_result_bytes: i64::try_from(max_result_bytes).unwrap_or(i64::MAX),
+            max_result_bytes: size(max_result_bytes),
             audience,
         }),
         ToWorker::Invocation {
@@ -261,7 +252,7 @@ fn to_wire(message: ToWorker) -> v1::AttachResponse {
             caller_token,
         } => Message::Invocation(v1::Invocation {
             caller_token: caller_token.unwrap_or_default(),
-            ..asked(*invocation)
+            ..wire_invocation(*invocation)
         }),
         ToWorker::Cancel { id, reason } => Message::Cancel(v1::Cancel {
             invocation_id: id,
@@ -279,33 +270,19 @@ fn to_wire(message: ToWorker) -> v1::AttachResponse {
     }
 }
 
-fn asked(invocation: Invocation) -> v1::Invocation {
-    let Invocation {
-        id,
-        skill,
-        version,
-        digest,
-        tool,
-        method,
-        arguments,
-        context,
-        timeout,
-        idempotency_key,
-        caller,
-        progress: _,
-    } = invocation;
+fn wire_invocation(invocation: Invocation) -> v1::Invocation {
     v1::Invocation {
-        invocation_id: id,
-        skill_id: skill.to_string(),
-        version_number: version.get(),
-        digest: digest.to_string(),
-        tool,
-        method,
-        arguments: Some(json::to_struct(arguments)),
-        context: (!context.is_empty()).then(|| json::to_struct(context)),
-        timeout: Some(duration(timeout)),
-        idempotency_key,
-        caller: caller.to_string(),
+        invocation_id: invocation.id,
+        skill_id: invocation.skill.to_string(),
+        version_number: invocation.version.get(),
+        digest: invocation.digest.to_string(),
+        tool: invocation.tool,
+        method: invocation.method,
+        arguments: Some(json::to_struct(invocation.arguments)),
+        context: (!invocation.context.is_empty()).then(|| json::to_struct(invocation.context)),
+        timeout: Some(duration(invocation.timeout)),
+        idempotency_key: invocation.idempotency_key,
+        caller: invocation.caller.to_string(),
         caller_token: String::new(),
     }
 }

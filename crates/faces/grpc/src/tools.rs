@@ -5,8 +5,9 @@ use serde_json::{Map, Value as Json};
 use tokio::sync::mpsc;
 use tonic::{Request, Response};
 
-use super::convert::{self, ids};
-use super::{DEFAULT_CALL_RECORDS, number, page_size, principal, target, time_left, token};
+use super::convert::{self, ids, size};
+use super::enums::same_variants;
+use super::{DEFAULT_CALL_RECORDS, given, number, page_size, principal, target, time_left, wrong};
 use ::lookup::is_address;
 use contract::handlers::{Answer, Messages};
 use contract::json::{from_struct, to_struct};
@@ -18,7 +19,7 @@ use tools::{
     ToolQuery, Tools, View,
 };
 
-/// Progress that waits to be sent; what comes faster is passed over.
+/// Progress reports that wait to be sent; a handler that is faster loses the rest.
 const PROGRESS_QUEUE_CAPACITY: usize = 16;
 
 pub(super) async fn load_skill(
@@ -80,6 +81,7 @@ pub(super) async fn view_file(
         limit_bytes,
         session_id,
     } = request.into_inner();
+    // No rule of the contract can say this: an address in `path` names the skill as well.
     if skill_id.trim().is_empty() && !is_address(&path) {
         const EMPTY: &str = "Skill id cannot be empty";
         let failure = Failure::new(Code::MissingParameter, EMPTY).field("skill_id", EMPTY);
@@ -126,23 +128,20 @@ pub(super) async fn view_file(
     Ok(Response::new(answer))
 }
 
-fn size(bytes: usize) -> i64 {
-    i64::try_from(bytes).unwrap_or(i64::MAX)
-}
-
-/// The arguments of a call, in either of their forms.
-fn arguments(given: Option<prost_types::Struct>, text: &str) -> Result<Map<String, Json>, Failure> {
-    let wrong = |sentence: String| {
-        let failure = Failure::new(Code::InvalidParameter, sentence.clone());
-        failure.field("arguments_json", sentence)
-    };
-    match (given, text.trim()) {
-        (given, "") => Ok(given.map(from_struct).unwrap_or_default()),
-        (Some(given), _) if !given.fields.is_empty() => Err(wrong(
-            "Only one of 'arguments' and 'arguments_json'".to_owned(),
-        )),
+/// Returns the arguments of a call: those of the object, or of the JSON text.
+fn arguments(
+    structured: Option<prost_types::Struct>,
+    text: &str,
+) -> Result<Map<String, Json>, Failure> {
+    let wrong = |sentence: &str| wrong("arguments_json", sentence);
+    match (structured, text.trim()) {
+        (structured, "") => Ok(structured.map(from_struct).unwrap_or_default()),
+        // An empty object says nothing, so it may come together with the text.
+        (Some(structured), _) if !structured.fields.is_empty() => {
+            Err(wrong("Only one of 'arguments' and 'arguments_json'"))
+        }
         (_, text) => serde_json::from_str(text)
-            .map_err(|error| wrong(format!("Expected the text of a JSON object: {error}"))),
+            .map_err(|error| wrong(&format!("Expected the text of a JSON object: {error}"))),
     }
 }
 
@@ -184,6 +183,8 @@ pub(super) fn list_loaded_skills(
     }))
 }
 
+same_variants!(fn loaded_status(LoadedStatus) -> LoadedStatus { Current, Outdated, Withdrawn });
+
 fn loaded_skill(skill: SessionSkill) -> v1::LoadedSkill {
     let SessionSkill {
         loaded,
@@ -205,12 +206,7 @@ fn loaded_skill(skill: SessionSkill) -> v1::LoadedSkill {
         load_count: loaded.count,
         loaded_at: Some(convert::time(loaded.loaded_at)),
         context: (!loaded.context.is_empty()).then(|| to_struct(loaded.context)),
-        status: match status {
-            LoadedStatus::Current => v1::LoadedStatus::Current,
-            LoadedStatus::Outdated => v1::LoadedStatus::Outdated,
-            LoadedStatus::Withdrawn => v1::LoadedStatus::Withdrawn,
-        }
-        .into(),
+        status: loaded_status(status).into(),
         active_version_number: number(active),
         tools: tools
             .filter(|_| status != LoadedStatus::Withdrawn)
@@ -250,7 +246,7 @@ pub(super) fn list_tools(
     let query = ToolQuery {
         session: session_id,
         caller,
-        skill: some(&skill_id).map(Reference::parse),
+        skill: given(skill_id.as_str()).map(Reference::parse),
     };
     let listed = tools.list(&query)?;
     Ok(Response::new(v1::ListToolsResponse {
@@ -280,7 +276,7 @@ pub(super) async fn call_tool(
     let v1::CallToolRequest {
         session_id,
         name,
-        arguments: given,
+        arguments: structured,
         skill_id,
         idempotency_key,
         arguments_json,
@@ -288,8 +284,8 @@ pub(super) async fn call_tool(
     let call = ToolCall {
         session: session_id,
         tool: name,
-        arguments: arguments(given, &arguments_json)?,
-        skill: some(&skill_id).map(Reference::parse),
+        arguments: arguments(structured, &arguments_json)?,
+        skill: given(skill_id.as_str()).map(Reference::parse),
         idempotency_key,
         caller,
         timeout,
@@ -327,18 +323,20 @@ pub(super) async fn stream_tool_call(
         session: session_id,
         tool: name,
         arguments: arguments.map(from_struct).unwrap_or_default(),
-        skill: some(&skill_id).map(Reference::parse),
+        skill: given(skill_id.as_str()).map(Reference::parse),
         idempotency_key,
         caller,
         timeout,
         progress: Some(progress),
     };
     let tools = tools.clone();
+    // The stream owns the call: a caller that leaves drops both, which cancels the tool.
     let call = Box::pin(async move { tools.call(call).await });
     let updates = stream::unfold(Some((call, received, None)), |state| async move {
         let (mut call, mut received, mut result) = state?;
         if result.is_none() {
             tokio::select! {
+                // Progress first: a result that is ready must not overtake an earlier report.
                 biased;
                 Some(progress) = received.recv() => {
                     let update = Update::Progress(tool_progress(progress));
@@ -347,7 +345,7 @@ pub(super) async fn stream_tool_call(
                 ended = &mut call => result = Some(ended),
             }
         }
-        // What was told before the end comes before it.
+        // The call has ended, but reports that it sent before may still be in the channel.
         if let Ok(progress) = received.try_recv() {
             let update = Update::Progress(tool_progress(progress));
             return Some((Ok(update), Some((call, received, result))));
@@ -360,8 +358,8 @@ pub(super) async fn stream_tool_call(
             update: Some(update),
         })
     }));
-    // A call that is refused is no stream: its status comes first, as that of any
-    // other call.
+    // The first update decides: a call that is refused before it begins answers with a status,
+    // like any unary call, and not with a stream that breaks.
     let first = updates.next().await.transpose()?;
     let first = stream::iter(first.map(Ok));
     Ok(Response::new(Box::pin(
@@ -389,7 +387,7 @@ pub(super) fn list_tool_calls(
     let page = page?;
     Ok(Response::new(v1::ListToolCallsResponse {
         calls: page.calls.into_iter().map(call_record).collect(),
-        next_page_token: token(page.next),
+        next_page_token: page.next.unwrap_or_default(),
     }))
 }
 
@@ -404,10 +402,6 @@ fn call_record(record: CallRecord) -> v1::ToolCallRecord {
         version_number: number(record.version),
         arguments_digest: record.arguments.to_string(),
         error_code: record.error,
-        duration_us: i64::try_from(record.micros).unwrap_or(i64::MAX),
+        duration_us: size(record.micros),
     }
-}
-
-fn some(text: &str) -> Option<&str> {
-    (!text.is_empty()).then_some(text)
 }

@@ -1,18 +1,21 @@
-//! What the scanner found and who reviewed it, on the wire.
+//! Findings of the scanner and reviews, as messages of the contract.
 
 use jiff::Timestamp;
+use tonic::Response;
 
 use super::convert::{self, count, time};
+use super::enums::same_variants;
 use super::registry::RegistryService;
-use super::{DEFAULT_HELD_VERSIONS, missing, named, number, page_size, publish, target, token};
+use super::{DEFAULT_HELD_VERSIONS, missing, named, number, page_size, publish, target, wrong};
 use ::lookup::Lookup;
 use ::registry::{Caller, HeldVersion, Hold, Registry, Review, Reviewed, Scan, Scanned, Upload};
 use ::trust::quality::{self, Part, QualityFactors};
-use ::trust::{Capability, Category, Change, Confidence, Finding, Report, Severity, Verdict};
+use ::trust::{Category, Change, Confidence, Finding, Report, Severity, Verdict};
+use contract::handlers::Answer;
 use contract::v1;
-use model::{Code, Failure, SkillId, VersionNumber};
+use model::VersionNumber;
 
-/// Findings that a list of versions shows of each.
+/// Findings that a list shows of each version.
 const MAX_SHOWN_FINDINGS: usize = 5;
 
 pub(super) fn scan_status(verdict: Option<Verdict>) -> v1::ScanStatus {
@@ -25,6 +28,7 @@ pub(super) fn scan_status(verdict: Option<Verdict>) -> v1::ScanStatus {
 }
 
 fn finding_type(category: Category) -> v1::SecurityFindingType {
+    // The contract has fewer types than the scanner has categories; `rule` names the exact one.
     match category {
         Category::ExternalUrl | Category::Exfiltration => v1::SecurityFindingType::ExternalUrl,
         Category::ShellCommand => v1::SecurityFindingType::ShellCommand,
@@ -38,23 +42,9 @@ fn finding_type(category: Category) -> v1::SecurityFindingType {
     }
 }
 
-fn severity(severity: Severity) -> v1::SecuritySeverity {
-    match severity {
-        Severity::Info => v1::SecuritySeverity::Info,
-        Severity::Low => v1::SecuritySeverity::Low,
-        Severity::Medium => v1::SecuritySeverity::Medium,
-        Severity::High => v1::SecuritySeverity::High,
-        Severity::Critical => v1::SecuritySeverity::Critical,
-    }
-}
+same_variants!(fn severity(Severity) -> SecuritySeverity { Info, Low, Medium, High, Critical });
 
-fn confidence(confidence: Confidence) -> v1::SecurityConfidence {
-    match confidence {
-        Confidence::Low => v1::SecurityConfidence::Low,
-        Confidence::Medium => v1::SecurityConfidence::Medium,
-        Confidence::High => v1::SecurityConfidence::High,
-    }
-}
+same_variants!(fn confidence(Confidence) -> SecurityConfidence { Low, Medium, High });
 
 pub(super) fn finding(finding: &Finding) -> v1::SecurityFinding {
     v1::SecurityFinding {
@@ -73,19 +63,16 @@ pub(super) fn finding(finding: &Finding) -> v1::SecurityFinding {
 }
 
 fn report(report: &Report, scanned: Timestamp) -> v1::ScanReport {
+    let capabilities = report.capabilities.iter();
     v1::ScanReport {
         status: scan_status(Some(report.verdict)).into(),
         rules_version: report.rules,
         scanned_at: Some(time(scanned)),
         findings: report.findings.iter().map(finding).collect(),
         findings_left_out: report.left_out,
-        capabilities: powers(report.capabilities.iter()),
+        capabilities: capabilities.map(|it| it.name().to_owned()).collect(),
         hosts: report.hosts.iter().cloned().collect(),
     }
-}
-
-fn powers(of: impl Iterator<Item = Capability>) -> Vec<String> {
-    of.map(|power| power.name().to_owned()).collect()
 }
 
 fn changes((since, changes): (VersionNumber, Vec<Change>)) -> v1::ScanChanges {
@@ -109,19 +96,12 @@ pub(super) fn quality_parts(
 ) -> (f64, Vec<v1::QualityPart>) {
     let quality = quality::quality(parts, standing);
     let parts = quality.parts.into_iter();
-    let parts = parts.map(
-        |Part {
-             name,
-             score,
-             weight,
-             reason,
-         }| v1::QualityPart {
-            name,
-            score,
-            weight,
-            reason,
-        },
-    );
+    let parts = parts.map(|part| v1::QualityPart {
+        name: part.name,
+        score: part.score,
+        weight: part.weight,
+        reason: part.reason,
+    });
     (quality.score, parts.collect())
 }
 
@@ -167,12 +147,12 @@ fn held(held: HeldVersion) -> v1::HeldVersion {
     }
 }
 
-/// Scans a version of a skill, or files.
+/// Scans a version of a skill, or files that were sent.
 pub(super) async fn scan(
     registry: &Registry,
     lookup: &Lookup,
     request: v1::ScanSkillRequest,
-) -> Result<v1::ScanSkillResponse, Failure> {
+) -> Answer<v1::ScanSkillResponse> {
     let v1::ScanSkillRequest {
         skill_id,
         version_number,
@@ -186,89 +166,71 @@ pub(super) async fn scan(
         }
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
         let scanned = lookup.scan(&skill, &version).await;
-        return Ok(of_version(scanned?, registry.now()));
+        return Ok(Response::new(of_version(scanned?, registry.now())));
     }
     if version_number > 0 || !semantic_version.is_empty() {
         let message = "a version is scanned, or files are: not both";
-        return Err(Failure::new(Code::InvalidParameter, message)
-            .field("files", message)
-            .suggest("Leave out `files`, or the version"));
+        return Err(wrong("files", message).suggest("Leave out `files`, or the version"));
     }
     let upload = Upload {
         skill: skill_id,
         files: publish::files(files),
         ..Default::default()
     };
-    let Scan {
-        report: found,
-        quality,
-        time,
-        review: _,
-    } = registry.scan_upload(upload).await?;
+    let scan: Scan = registry.scan_upload(upload).await?;
+    // Files have no history: they are scored like a skill that an unknown author publishes now.
     let standing = QualityFactors {
         age_days: Some(0),
         tier: model::TrustTier::Unverified,
     };
-    let (quality_score, quality_parts) = quality_parts(quality, standing);
-    Ok(v1::ScanSkillResponse {
-        report: Some(report(&found, time)),
+    let (quality_score, quality_parts) = quality_parts(scan.quality, standing);
+    Ok(Response::new(v1::ScanSkillResponse {
+        report: Some(report(&scan.report, scan.time)),
         quality_score,
         quality_parts,
         ..Default::default()
-    })
+    }))
 }
 
 fn of_version(scanned: Scanned, now: Timestamp) -> v1::ScanSkillResponse {
-    let Scanned {
-        head,
-        number,
-        scan,
-        changes: new,
-        hold: why,
-    } = scanned;
-    let standing = head.standing(now);
+    let scan = scanned.scan;
+    let standing = scanned.head.standing(now);
     let (quality_score, quality_parts) = quality_parts(scan.quality.clone(), standing);
     v1::ScanSkillResponse {
-        skill_id: head.id.to_string(),
-        version_number: number.get(),
+        skill_id: scanned.head.id.to_string(),
+        version_number: scanned.number.get(),
         report: Some(report(&scan.report, scan.time)),
-        changes: new.map(changes),
+        changes: scanned.changes.map(changes),
         quality_score,
         quality_parts,
-        hold: why.map(hold),
+        hold: scanned.hold.map(hold),
         approval: scan.review.clone().map(approval),
     }
 }
 
-/// A page of what is held.
+/// Lists a page of held versions.
 pub(super) fn list_held(
     registry: &Registry,
     request: v1::ListHeldRequest,
-) -> Result<v1::ListHeldResponse, Failure> {
+) -> Answer<v1::ListHeldResponse> {
     let v1::ListHeldRequest {
         page_size: size,
         page_token,
     } = request;
     let page = registry.list_held(page_size(size, DEFAULT_HELD_VERSIONS), &page_token);
     let page = page?;
-    Ok(v1::ListHeldResponse {
+    Ok(Response::new(v1::ListHeldResponse {
         held: page.versions.into_iter().map(held).collect(),
         held_size: count(page.size),
-        next_page_token: token(page.next),
-    })
-}
-
-/// The skill of a reviewed version, as an answer names it.
-fn reviewed(reviewed: Reviewed) -> (SkillId, v1::VersionInfo, u32) {
-    let active = number(reviewed.active);
-    (reviewed.id, convert::state(reviewed.version), active)
+        next_page_token: page.next.unwrap_or_default(),
+    }))
 }
 
 pub(super) async fn approve(
     service: &RegistryService,
     request: v1::ApproveVersionRequest,
     caller: &Caller,
-) -> Result<v1::ApproveVersionResponse, Failure> {
+) -> Answer<v1::ApproveVersionResponse> {
     let v1::ApproveVersionRequest {
         skill_id,
         version_number,
@@ -281,20 +243,19 @@ pub(super) async fn approve(
     } = service;
     let version = named(version_number, &semantic_version)?;
     let approve = async |id| registry.approve(&id, version, &reason, caller).await;
-    let approved = stored.write(&skill_id, caller, approve).await;
-    let (id, version, active_version) = reviewed(approved?);
-    Ok(v1::ApproveVersionResponse {
-        skill_id: id.to_string(),
-        version: Some(version),
-        active_version,
-    })
+    let approved: Reviewed = stored.write(&skill_id, caller, approve).await?;
+    Ok(Response::new(v1::ApproveVersionResponse {
+        skill_id: approved.id.to_string(),
+        version: Some(convert::state(approved.version)),
+        active_version: number(approved.active),
+    }))
 }
 
 pub(super) async fn reject(
     service: &RegistryService,
     request: v1::RejectVersionRequest,
     caller: &Caller,
-) -> Result<v1::RejectVersionResponse, Failure> {
+) -> Answer<v1::RejectVersionResponse> {
     let v1::RejectVersionRequest {
         skill_id,
         version_number,
@@ -307,10 +268,9 @@ pub(super) async fn reject(
     } = service;
     let version = named(version_number, &semantic_version)?;
     let reject = async |id| registry.reject(&id, version, &reason, caller).await;
-    let rejected = stored.write(&skill_id, caller, reject).await;
-    let (id, version, _) = reviewed(rejected?);
-    Ok(v1::RejectVersionResponse {
-        skill_id: id.to_string(),
-        version: Some(version),
-    })
+    let rejected: Reviewed = stored.write(&skill_id, caller, reject).await?;
+    Ok(Response::new(v1::RejectVersionResponse {
+        skill_id: rejected.id.to_string(),
+        version: Some(convert::state(rejected.version)),
+    }))
 }

@@ -1,4 +1,4 @@
-//! How often a skill is read and loaded, on the wire.
+//! Usage counts as messages of the contract.
 
 use super::convert::time;
 use ::registry::SkillUsage;

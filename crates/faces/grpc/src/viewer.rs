@@ -1,5 +1,5 @@
-//! What a caller sees: the skills of the store, without those that it may not see; and in front
-//! of them those that lie around its agent, where it asks for these.
+//! Decides what a caller sees: the skills of the store without those that it may not see, and in
+//! front of them those in the folders around its agent, where it asks for these.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,34 +11,33 @@ use local::{AgentFolders, Changes, Overlays};
 use model::Event;
 use namespaces::{Views, VisibleSkills};
 
-/// Where the agent of a caller on this machine looks for skills, which it says itself; the
-/// server's local socket puts it into each request. It may have them read, since it could read
-/// them, too.
+/// The folders in which the agent of a caller on this machine looks for skills, as the caller
+/// states them; the local socket of the server puts them into each request. They are read for the
+/// caller, which could read them itself.
 #[derive(Debug, Clone)]
 pub struct CallerPlace(pub Arc<AgentFolders>);
 
-/// Finds out what each caller sees. The default shows every skill of the store to everybody,
-/// and no others.
+/// Finds out what each caller sees. By default everybody sees the whole store, and nothing else.
 #[derive(Debug, Clone, Default)]
 pub struct Viewer {
-    /// What lies around callers.
+    /// Skills in folders around callers.
     local: Option<Overlays>,
-    /// What callers do not see.
+    /// Skills that each caller may see.
     views: Option<Views>,
 }
 
-/// What a caller sees.
+/// The skills that a caller sees.
 pub(super) enum Sight {
     /// All of the store, and nothing else.
     Everything,
     /// A part of the store.
     Part(VisibleSkills),
-    /// All of the store, and in front of it what lies around the caller.
+    /// All of the store, and in front of it the folders around the caller.
     Around(VisibleSkills),
 }
 
 impl Sight {
-    /// What to read in the place of the store; none: the store.
+    /// Returns what to read instead of the store; none is the store.
     pub(super) fn seen(self) -> Option<VisibleSkills> {
         match self {
             Self::Everything => None,
@@ -48,7 +47,7 @@ impl Sight {
 }
 
 impl Viewer {
-    /// Shows callers what they may see, and what lies around them.
+    /// Creates a viewer for callers that see different skills.
     #[must_use]
     pub fn new(local: Overlays, views: Views) -> Self {
         Self {
@@ -57,20 +56,22 @@ impl Viewer {
         }
     }
 
-    fn place<'a>(&'a self, call: &'a Call) -> Option<(&'a Overlays, &'a AgentFolders)> {
-        let CallerPlace(place) = call.get()?;
-        Some((self.local.as_ref()?, place))
+    fn folders<'a>(&'a self, call: &'a Call) -> Option<(&'a Overlays, &'a AgentFolders)> {
+        let CallerPlace(folders) = call.get()?;
+        Some((self.local.as_ref()?, folders))
     }
 
-    /// What a caller sees.
+    /// Returns the skills that a caller sees.
     pub(super) async fn sight(&self, call: &Call) -> Sight {
-        // Whoever has a place came over the socket of the data directory, and sees all.
-        if let Some((overlays, place)) = self.place(call) {
-            return match overlays.seen(place).await {
+        // Only the local socket puts folders into a request. Its callers may open the data
+        // directory itself, so they see the whole store.
+        if let Some((overlays, folders)) = self.folders(call) {
+            return match overlays.seen(folders).await {
                 Some(seen) => Sight::Around(VisibleSkills {
                     registry: seen.registry.clone(),
                     search: seen.search.clone(),
                 }),
+                // Too many places are watched already: the store alone is better than an error.
                 None => Sight::Everything,
             };
         }
@@ -81,17 +82,26 @@ impl Viewer {
         seen.map_or(Sight::Everything, Sight::Part)
     }
 
-    /// Whether a caller sees a skill, for as long as its call goes on.
+    /// Returns the check of whether a caller sees a skill, for as long as its call goes on.
     #[must_use]
     pub fn sees(&self, call: &Call) -> Option<Arc<dyn Sees>> {
         let views = self.views.as_ref()?;
+        // Not a snapshot: a stream may outlive a change of visibility.
         Some(views.sees(&contract::access_of(call)))
     }
 
-    /// What happens to the skills around a caller.
+    /// Returns what decides to which skills a caller may do an action; none: to all.
+    pub(super) fn authorizer(&self, access: &Access, of: Action) -> Option<Arc<dyn Authorize>> {
+        match &self.views {
+            Some(views) => views.namespaces().authorizer(access, of),
+            None => access.authorizer(of),
+        }
+    }
+
+    /// Returns the changes of skills in the folders around a caller.
     pub(super) async fn changes(&self, call: &Call) -> Option<Changes> {
-        let (overlays, place) = self.place(call)?;
-        overlays.changes(place).await
+        let (overlays, folders) = self.folders(call)?;
+        overlays.changes(folders).await
     }
 }
 
@@ -103,7 +113,7 @@ pub(super) struct LocalEvents {
 }
 
 impl LocalEvents {
-    /// Those that a filter wants; none where there are no changes.
+    /// Creates events of changes that a filter wants.
     pub(super) fn new(changes: Option<Changes>, filter: WatchFilter) -> Self {
         Self {
             changes,
@@ -112,13 +122,15 @@ impl LocalEvents {
         }
     }
 
-    /// The next one. Cancelling loses nothing.
+    /// Waits for the next event. Cancelling loses nothing.
     pub(super) async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
                 return Some(event);
             }
             let change = self.changes.as_mut()?.next().await;
+            // Queued before the next await, so that a cancelled `select!` keeps the rest of the
+            // change.
             let wanted = change.iter().filter(|event| self.filter.wants(event));
             self.waiting.extend(wanted.cloned());
         }

@@ -1,4 +1,4 @@
-//! Watching: what happens to skills as a stream of answers, and where it ends.
+//! The rpc that watches skills: events as a stream of answers, and its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use futures_util::{Stream, StreamExt as _, future, stream};
 use tonic::Status;
 
 use super::viewer::LocalEvents;
-use super::{convert, number};
+use super::{convert, number, page_size, waited, wrong};
 use contract::{status, v1};
 use local::Changes;
 use model::{Event, Failure, SkillId, SkillIdError};
 use registry::{Registry, Sees, Step, Watch, WatchFilter};
 
-/// How often a watcher whose place moved without an event is told its new place.
+/// How often a watcher gets its new position where it moved without an event.
 const POSITION_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The answers to a request: the token to start from, then the events, those of the caller's
-/// own folders among them.
+/// Streams the answers to a request: the token to start from, then events, those of the caller's
+/// own folders included.
 pub(super) fn answers(
     registry: &Registry,
     changes: Option<Changes>,
@@ -36,9 +36,9 @@ pub(super) fn answers(
         ..WatchFilter::default()
     };
     for (at, id) in skill_ids.iter().enumerate() {
-        let id: SkillId = id.parse().map_err(|error: SkillIdError| {
-            super::wrong(&format!("skill_ids[{at}]"), error.to_string())
-        })?;
+        let id: SkillId = id
+            .parse()
+            .map_err(|error: SkillIdError| wrong(&format!("skill_ids[{at}]"), error))?;
         filter = filter.skill(&id);
     }
     filter.kinds = types
@@ -47,34 +47,26 @@ pub(super) fn answers(
         .collect();
     let local = LocalEvents::new(changes, filter.clone());
     let watch = registry.watch(&resume_token, filter)?;
-    let max = match usize::try_from(max_events) {
-        Ok(0) | Err(_) => usize::MAX,
-        Ok(max) => max,
-    };
-    let end = super::waited(max_wait_seconds);
-    Ok(until(
-        (watch, local),
-        max,
-        Box::pin(every(POSITION_INTERVAL)),
-        end,
-    ))
+    let ticks = Box::pin(every(POSITION_INTERVAL));
+    let max = page_size(max_events, usize::MAX);
+    Ok(until((watch, local), max, ticks, waited(max_wait_seconds)))
 }
 
-/// A tick every so often, the first after that time.
+/// Ticks once each period, the first time after one period.
 fn every(period: Duration) -> impl Stream<Item = ()> + Send {
+    // Not `interval`: after a slow reader it would fire the ticks that it missed in a burst.
     stream::unfold((), move |()| async move {
         tokio::time::sleep(period).await;
         Some(((), ()))
     })
 }
 
-/// The answers of a watcher, with so many events at most, up to an end.
+/// Streams the answers of a watcher, `max` events at most, until `end`.
 ///
-/// The end is looked at before each answer, so that a watcher with much to catch up
-/// with ends in time too. An event that was not handed out is not lost: the tokens say
-/// what was. A watcher whose filter passes over everything is told its new place at each
-/// tick, and after many events: a token that it keeps must not fall out of the log while
-/// it is connected.
+/// The end is checked before each answer, so that a watcher with much to catch up with ends in
+/// time too. An event that was not sent is not lost: the tokens tell what was. A watcher whose
+/// filter passes over everything gets its new position at each tick, and after many events: the
+/// token that it holds must not fall out of the log while it is connected.
 pub(super) fn until(
     (watch, local): (Watch, LocalEvents),
     max: usize,
@@ -99,6 +91,7 @@ pub(super) fn until(
             Err(error) => (Err(status(error)), None),
         })
     });
+    // The first token is sent whatever `end` says: without it the client could not come back.
     stream::once(future::ready(Ok(first))).chain(answers.take_until(end))
 }
 
@@ -106,9 +99,9 @@ struct Watching<T> {
     watch: Watch,
     local: LocalEvents,
     ticks: T,
-    /// Events that may still be handed out.
+    /// Events that may still be sent.
     left: usize,
-    /// Place of the last token that was handed out.
+    /// Position of the last token that was sent.
     known: u64,
 }
 
@@ -116,9 +109,11 @@ impl<T: Stream<Item = ()> + Unpin> Watching<T> {
     async fn next(&mut self) -> Result<v1::WatchResponse, registry::Error> {
         loop {
             let step = tokio::select! {
+                // Ticks are last: a position is news only where no event brings one.
                 biased;
                 step = self.watch.step() => step?,
-                // They are in no log: whoever comes back looks at what is there.
+                // Events of folders are in no log, so they bear the position of the last logged
+                // one; a client that comes back reads what is in the folders then.
                 Some(event) = self.local.next() => Step::Event(self.watch.at(), event),
                 Some(()) = self.ticks.next() => Step::Moved,
             };
@@ -136,7 +131,7 @@ impl<T: Stream<Item = ()> + Unpin> Watching<T> {
     }
 }
 
-/// Where a watcher is, without an event.
+/// Builds the answer with a position and no event.
 fn moved(watch: &Watch) -> v1::WatchResponse {
     v1::WatchResponse {
         event: None,
@@ -145,29 +140,24 @@ fn moved(watch: &Watch) -> v1::WatchResponse {
 }
 
 fn answer(watch: &Watch, sequence: u64, event: Event) -> v1::WatchResponse {
-    let Event {
-        kind,
-        skill_id,
-        version,
-        semantic_version,
-        digest,
-        active,
-        held,
-        time,
-        actor,
-    } = event;
     v1::WatchResponse {
         event: Some(v1::Event {
             sequence,
-            r#type: convert::event_type(kind).into(),
-            skill_id: skill_id.to_string(),
-            version_number: number(version),
-            semantic_version: semantic_version.map(|v| v.to_string()).unwrap_or_default(),
-            digest: digest.map(|digest| digest.to_string()).unwrap_or_default(),
-            active_version: number(active),
-            time: Some(convert::time(time)),
-            actor: actor.to_string(),
-            held,
+            r#type: convert::event_type(event.kind).into(),
+            skill_id: event.skill_id.to_string(),
+            version_number: number(event.version),
+            semantic_version: event
+                .semantic_version
+                .map(|v| v.to_string())
+                .unwrap_or_default(),
+            digest: event
+                .digest
+                .map(|digest| digest.to_string())
+                .unwrap_or_default(),
+            active_version: number(event.active),
+            time: Some(convert::time(event.time)),
+            actor: event.actor.to_string(),
+            held: event.held,
         }),
         resume_token: watch.resume_token(),
     }

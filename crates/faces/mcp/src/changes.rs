@@ -1,9 +1,8 @@
-//! Changes of skills, announced to whoever listens.
+//! Changes of skills, announced to listeners.
 //!
 //! One task a process follows the event log and hands events to all listeners. A
-//! listener gathers what comes within a moment: a bulk publish is one notice that
-//! the lists changed, not thousands. One that falls behind is told that
-//! everything changed.
+//! listener debounces them: a bulk publish is one notice that the lists changed, not
+//! thousands. One that falls behind is notified that everything changed.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
@@ -30,7 +29,7 @@ use registry::Sees;
 
 /// Events that a listener may lag behind.
 const EVENT_QUEUE_CAPACITY: usize = 1024;
-/// How long a listener gathers.
+/// How long a listener waits for further events.
 const DEBOUNCE_DELAY: Duration = Duration::from_millis(50);
 /// How long to wait before the log is asked again, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
@@ -65,13 +64,13 @@ pub(super) struct Changes {
 struct LogFollower {
     transport: Transport,
     events: broadcast::Sender<Arc<str>>,
-    /// What tools are listed as, and how many events there were when that was looked at.
+    /// What tools are listed as, and the number of events when that was read.
     listed: tokio::sync::Mutex<(u64, Listed)>,
     seen: AtomicU64,
     task: OnceLock<AbortHandle>,
 }
 
-/// Digests of what lists of tools show of the skills.
+/// Digests of what lists of tools show of skills.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Listed {
     /// The list of skills in a description.
@@ -86,7 +85,7 @@ fn digest(listed: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// What a list of tools shows of the skills.
+/// The parts of a list of tools that depend on skills.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Shows {
     /// A description goes on with the list of skills.
@@ -103,7 +102,7 @@ impl Drop for LogFollower {
     }
 }
 
-/// What changed, gathered.
+/// The changes of one debounce.
 #[derive(Debug)]
 struct Debounced {
     /// Ids of the skills. None: any of them.
@@ -111,9 +110,10 @@ struct Debounced {
 }
 
 impl Debounced {
-    /// What of it a caller may be told; none: nothing.
+    /// Returns the changes of skills that a caller sees; none: there are none.
     fn seen_by(mut self, sees: Option<&Arc<dyn Sees>>) -> Option<Self> {
         let (Some(skills), Some(sees)) = (&mut self.skills, sees) else {
+            // "Anything may have changed" names no skill, so it needs no filter.
             return Some(self);
         };
         skills.retain(|id| id.parse().is_ok_and(|id| sees.sees(&id)));
@@ -141,6 +141,7 @@ impl Changes {
                 transport,
                 events: broadcast::channel(EVENT_QUEUE_CAPACITY).0,
                 listed: tokio::sync::Mutex::default(),
+                // Above the 0 of `listed`, so that the first question is not answered from it.
                 seen: AtomicU64::new(1),
                 task: OnceLock::new(),
             }),
@@ -151,6 +152,7 @@ impl Changes {
     fn follow(&self) {
         self.shared.task.get_or_init(|| {
             let (transport, events) = (self.shared.transport.clone(), self.shared.events.clone());
+            // Weak: the task must not keep alive the face whose end aborts it.
             let shared = Arc::downgrade(&self.shared);
             let send = move |id: Arc<str>| {
                 if let Some(shared) = shared.upgrade() {
@@ -162,9 +164,10 @@ impl Changes {
         });
     }
 
-    /// What tools are listed as now. Looked at once for all who ask after an event.
+    /// Returns what tools are listed as now, read once after an event for all listeners.
     async fn listed(&self) -> Option<Listed> {
         let mut known = self.shared.listed.lock().await;
+        // Before the reads: an event that comes meanwhile has the next listener read again.
         let seen = self.shared.seen.load(Ordering::Relaxed);
         if known.0 < seen {
             let mut lookup = LookupClient::new(self.shared.transport.clone())
@@ -184,6 +187,7 @@ impl Changes {
 
     /// Listens from now on.
     fn listen(&self) -> broadcast::Receiver<Arc<str>> {
+        // Before the log is followed, so that its first event is not missed.
         let receiver = self.shared.events.subscribe();
         self.follow();
         receiver
@@ -221,10 +225,11 @@ async fn watch(
     let mut anew = resume.is_empty();
     while let Some(answer) = answers.message().await? {
         if std::mem::take(&mut anew) {
-            // Nobody saw what happened until now: to whoever listens already, anything
-            // may have changed.
+            // Events before this point were not seen: for listeners, anything may have changed.
             send(Arc::from(""));
         }
+        // Only an answer resets the delay: a server that accepts and breaks off is left alone
+        // longer.
         *wait = RETRY.0;
         *resume = answer.resume_token;
         if let Some(event) = answer.event {
@@ -234,22 +239,19 @@ async fn watch(
     Ok(())
 }
 
-/// Waits for a change, and gathers what comes with it. None: there will be none.
+/// Waits for a change, and collects those that follow at once. None: there will be none.
 async fn debounce(events: &mut broadcast::Receiver<Arc<str>>) -> Option<Debounced> {
     use broadcast::error::RecvError;
     let mut skills = Some(BTreeSet::new());
     let mut take = |received: Result<Arc<str>, RecvError>| match received {
-        Ok(id) if id.is_empty() => {
-            skills = None;
-            true
-        }
-        Ok(id) => {
+        Ok(id) if !id.is_empty() => {
             if let Some(skills) = &mut skills {
                 skills.insert(id);
             }
             true
         }
-        Err(RecvError::Lagged(_)) => {
+        // Events were lost, here or while the log was not followed: any skill may have changed.
+        Ok(_) | Err(RecvError::Lagged(_)) => {
             skills = None;
             true
         }
@@ -270,7 +272,7 @@ async fn debounce(events: &mut broadcast::Receiver<Arc<str>>) -> Option<Debounce
 /// What one session listens to.
 #[derive(Debug)]
 pub(super) struct Listener {
-    /// The list of tools as the session was last told it.
+    /// The list of tools as the session last received it.
     tools: Arc<ToolList>,
     changes: Changes,
     /// Addresses that the session subscribed to.
@@ -288,7 +290,7 @@ impl Drop for Listener {
 
 impl Listener {
     pub(super) fn new(changes: Changes, shows: Shows) -> Self {
-        // Before anyone listens: the first to do so is told of changes at once.
+        // Before anybody listens, so that the first listener is notified without delay.
         changes.follow();
         Self {
             tools: Arc::new(ToolList::new(&changes, shows)),
@@ -312,7 +314,7 @@ impl Listener {
                     };
                     let tools = tools.has_changed().await;
                     if let Err(error) = announce(&peer, tools, &gathered, &uris).await {
-                        tracing::debug!(%error, "a session ended before it was notified");
+                        tracing::debug!(%error, "a session that ended gets no more notices");
                         return;
                     }
                 }
@@ -330,7 +332,7 @@ impl Listener {
         sees: Option<Arc<dyn Sees>>,
     ) {
         let mut events = self.changes.listen();
-        // When its caller last asked for the list, and whether, is not known.
+        // A list of its own: whether and when its caller last asked for tools is not known.
         let tools = ToolList::new(&self.changes, self.tools.shows);
         let accepted = subscription.accepted();
         let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
@@ -361,15 +363,15 @@ impl Listener {
                 Ok::<_, rmcp::service::SubscriptionSendError>(())
             };
             if let Err(error) = notify.await {
-                tracing::debug!(%error, "a subscription ended before it was notified");
+                tracing::debug!(%error, "a subscription that ended gets no more notices");
                 return;
             }
         }
     }
 
-    /// The session is about to be told the list of tools.
+    /// Notes that the session is about to receive the list of tools.
     pub(super) async fn lists_tools(&self) {
-        self.tools.look().await;
+        self.tools.refresh().await;
     }
 
     fn uris(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
@@ -386,7 +388,7 @@ impl Listener {
 struct ToolList {
     changes: Changes,
     shows: Shows,
-    /// None: it may have been told any.
+    /// None: it may have received any.
     known: Mutex<Option<Listed>>,
 }
 
@@ -403,18 +405,17 @@ impl ToolList {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the list was not told yet, what it is from here on counts as known. What was
-    /// told stays, so that a change since is noticed.
+    /// Takes the current list as known where none was sent yet. One that was sent stays, so that a
+    /// change since then is noticed.
     async fn begin(&self) {
         if self.known().is_none() {
-            self.look().await;
+            self.refresh().await;
         }
     }
 
-    /// Remembers what the list is now: before it is told, so that no change falls between.
-    /// Says what was known before, and what it is. Nothing is read where nothing of the list
-    /// can change.
-    async fn look(&self) -> (Option<Listed>, Option<Listed>) {
+    /// Remembers the current list, before it is sent, so that no change falls between. Returns what
+    /// was known before, and the current one. Reads nothing where nothing of the list can change.
+    async fn refresh(&self) -> (Option<Listed>, Option<Listed>) {
         let Shows { catalog, unlocked } = self.shows;
         if !catalog && !unlocked {
             return (None, None);
@@ -423,10 +424,10 @@ impl ToolList {
         (std::mem::replace(&mut *self.known(), now), now)
     }
 
-    /// It is another than the listener knows. Where that cannot be known, it is.
+    /// Returns whether the list differs from the known one. Where that is unknown, it does.
     async fn has_changed(&self) -> bool {
         let Shows { catalog, unlocked } = self.shows;
-        let (Some(before), Some(now)) = self.look().await else {
+        let (Some(before), Some(now)) = self.refresh().await else {
             return catalog || unlocked;
         };
         (catalog && before.catalog != now.catalog) || (unlocked && before.served != now.served)
@@ -444,6 +445,7 @@ async fn announce(
     }
     peer.notify_prompt_list_changed().await?;
     peer.notify_resource_list_changed().await?;
+    // Copied out: the lock must not be held while a slow client is notified.
     let touched: Vec<_> = {
         let uris = uris.lock().unwrap_or_else(PoisonError::into_inner);
         let touched = uris.iter().filter(|uri| gathered.touches(uri));

@@ -10,7 +10,7 @@ use contract::v1;
 use gateway::Refusal;
 
 impl Handler {
-    /// Values for a variable of an address. What is no such variable has none.
+    /// Completes a variable of an address; anything else has no values.
     pub(super) async fn completion(
         &self,
         params: CompleteRequestParams,
@@ -27,23 +27,22 @@ impl Handler {
             return answer(Vec::new(), false);
         }
         let (source, author) = (of("source"), of("author"));
-        match (name.as_str(), id) {
-            ("source", true) => self.names(value, v1::NameForm::Id).await,
-            ("author", true) => {
-                self.names(format!("{source}/{value}"), v1::NameForm::Id)
-                    .await
-            }
-            ("name", true) => {
-                self.names(format!("{source}/{author}/{value}"), v1::NameForm::Id)
-                    .await
-            }
-            ("name", false) => self.names(value, v1::NameForm::Short).await,
+        let prefix = match (name.as_str(), id) {
+            ("source", true) | ("name", false) => value,
+            ("author", true) => format!("{source}/{value}"),
+            ("name", true) => format!("{source}/{author}/{value}"),
             ("path", true) => {
-                self.paths(format!("{source}/{author}/{}", of("name")), &value)
-                    .await
+                let skill_id = format!("{source}/{author}/{}", of("name"));
+                return self.paths(skill_id, &value).await;
             }
-            _ => answer(Vec::new(), false),
-        }
+            _ => return answer(Vec::new(), false),
+        };
+        let form = if id {
+            v1::NameForm::Id
+        } else {
+            v1::NameForm::Short
+        };
+        self.names(prefix, form).await
     }
 
     async fn names(&self, prefix: String, form: v1::NameForm) -> Result<CompleteResult, ErrorData> {
@@ -55,7 +54,7 @@ impl Handler {
         let found = self.lookup().complete_name(request).await;
         let found = found.map_err(|status| protocol(&Refusal::from(status)))?;
         let v1::CompleteNameResponse { names, has_more } = found.into_inner();
-        // A variable is one segment of the address.
+        // Names are whole ids, but a variable stands for one segment of the address.
         let names = names.into_iter().map(|name| {
             let last = name.trim_end_matches('/').rsplit('/').next();
             last.map(str::to_owned).unwrap_or_default()
@@ -68,14 +67,10 @@ impl Handler {
             skill_id,
             ..Default::default()
         };
-        let files = match self
-            .lookup()
-            .list_files(request)
-            .await
-            .map_err(Refusal::from)
-        {
+        let listed = self.lookup().list_files(request).await;
+        let files = match listed.map_err(Refusal::from) {
             Ok(files) => files.into_inner().files.into_iter(),
-            // Whoever has not typed a skill yet has no files to choose from.
+            // The client asks while its user types, so an incomplete id is no error.
             Err(refusal) if refusal.is_missing() || refusal.is_invalid() => {
                 return answer(Vec::new(), false);
             }

@@ -1,21 +1,20 @@
-//! Refusals as protocol errors, for methods that have no other place for them.
+//! Refusals as protocol errors, for methods whose results cannot hold them.
 
 use rmcp::ErrorData;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use gateway::Refusal;
 use model::{SkillUri, shown};
 
-/// Characters that are repeated of an address: more than any that names something has.
+/// Characters of an address that an error repeats: more than any valid one has.
 const ADDRESS_CHARS: usize = 4_000;
 
-/// An address as it is repeated to whoever gave it.
+/// Returns an address as an error repeats it.
 pub(super) fn address(uri: &str) -> String {
     shown(SkillUri::told(uri), ADDRESS_CHARS)
 }
 
-/// A refusal as a JSON-RPC error. A fault is told without its insides; it was
-/// logged where it happened.
+/// Converts a refusal to a JSON-RPC error.
 pub(super) fn protocol(refusal: &Refusal) -> ErrorData {
     let data = Some(refusal.json());
     if refusal.is_missing() || refusal.is_invalid() {
@@ -24,25 +23,26 @@ pub(super) fn protocol(refusal: &Refusal) -> ErrorData {
     ErrorData::internal_error(refusal.text(), data)
 }
 
-/// The refusal of a method of the Skills extension, with the address: what is not
-/// there is a wrong parameter in it, in both eras.
+/// Converts the refusal of a method of the Skills extension, for which a missing skill is a wrong
+/// parameter in both eras, and adds the address.
 pub(super) fn skill(refusal: &Refusal, uri: &str) -> ErrorData {
     let mut error = protocol(refusal);
-    if let Some(data) = error.data.as_mut().and_then(|data| data.as_object_mut()) {
-        data.insert("uri".to_owned(), json!(address(uri)));
-    }
+    error.data = error.data.map(|data| with_uri(data, uri));
     error
 }
 
-/// The refusal of a read: what is not there is told as MCP tells it, with the
-/// address.
+/// Converts the refusal of a read: MCP has an error of its own for a missing resource.
 pub(super) fn resource(refusal: &Refusal, uri: &str) -> ErrorData {
     if !refusal.is_missing() && !refusal.is_invalid() {
         return protocol(refusal);
     }
-    let mut data = refusal.json();
+    let data = with_uri(refusal.json(), uri);
+    ErrorData::resource_not_found(refusal.text(), Some(data))
+}
+
+fn with_uri(mut data: Json, uri: &str) -> Json {
     if let Some(data) = data.as_object_mut() {
         data.insert("uri".to_owned(), json!(address(uri)));
     }
-    ErrorData::resource_not_found(refusal.text(), Some(data))
+    data
 }

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt as _;
 use rmcp::ErrorData;
@@ -21,7 +21,7 @@ use super::tools::result;
 use gateway::{Block, Refusal};
 use model::{Code, SkillId, beginning, inert_line};
 
-/// The set that lists them.
+/// The toolset that lists them.
 pub(super) const TOOLSET: &str = "gated";
 
 /// Characters of a description that all hosts take, and of what an author says in it.
@@ -31,19 +31,21 @@ const MAX_DESCRIPTION: usize = 600;
 /// The argument that names a session.
 const SESSION: &str = "session_id";
 
-/// The session of skills that belongs to a connection: the one that its last
-/// load named. An agent that keeps a connection need not repeat it; a request of
-/// the stateless era has none.
+/// The session of loaded skills of a connection: the one that its last load named, so that
+/// an agent need not repeat it. A request of the stateless era has none.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Loads(Arc<Mutex<String>>);
 
 impl Loads {
-    fn get(&self) -> String {
-        let session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        session.clone()
+    fn lock(&self) -> MutexGuard<'_, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The arguments with the session, where a tool takes one and the caller named none.
+    fn get(&self) -> String {
+        self.lock().clone()
+    }
+
+    /// Adds the session to arguments, where a tool takes one and the caller named none.
     pub(super) fn filled(
         &self,
         tool: &gateway::Tool,
@@ -53,6 +55,7 @@ impl Loads {
         let is_named = arguments
             .get(name)
             .is_some_and(|named| !named.is_null() && *named != "");
+        // Hosts that require every argument send null or an empty text for it.
         if session.is_empty() || is_named {
             return None;
         }
@@ -63,22 +66,19 @@ impl Loads {
 
     /// Forgets a session that has ended.
     pub(super) fn forget(&self) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.lock().clear();
     }
 
-    /// Remembers the session that an answer names. Says whether it is another.
+    /// Remembers the session that an answer names. Returns whether it is another one.
     pub(super) fn learn(&self, named: &str) -> bool {
-        let mut session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = self.lock();
         let is_other = *session != named;
         named.clone_into(&mut session);
         is_other
     }
 }
 
-/// A name that the hosts of all large models allow; hyphens are in those of tools only.
+/// Checks a name against what the hosts of all large models allow; hyphens in tools only.
 fn is_name(name: &str, has_hyphens: bool) -> bool {
     let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     name.len() <= 64
@@ -92,7 +92,7 @@ fn describe(info: &Value) -> Option<Tool> {
     let text = |key: &str| info.get(key).and_then(Value::as_str).unwrap_or_default();
     let name = text("name");
     let mut schema = info.get("input_schema")?.as_object()?.clone();
-    // Some hosts cannot convert it; the call refuses what is unknown in any case.
+    // Some hosts cannot convert it; the call refuses unknown arguments in any case.
     schema.shift_remove("additionalProperties");
     schema.values_mut().for_each(disarm);
     let properties = schema.get_mut("properties")?.as_object_mut()?;
@@ -127,18 +127,18 @@ fn describe(info: &Value) -> Option<Tool> {
     if !reason.is_empty() {
         _ = write!(description, " Nothing runs it now. {reason}");
     }
-    // The parts that others wrote are short together, but nobody promised that.
+    // Authors write parts of it, and nothing else bounds their sum.
     let description = match description.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => description.get(..end).unwrap_or_default().to_owned(),
         None => description,
     };
-    // What a handler does is not known here.
+    // The effect of a handler is not known here, so it must not pass as harmless.
     let hints = ToolAnnotations::new().read_only(false);
     Some(Tool::new(name.to_owned(), description, Arc::new(schema)).with_annotations(hints))
 }
 
-/// Takes what is hidden, and what looks like a tag, out of all descriptions of a
-/// schema, which its author wrote.
+/// Removes hidden characters and what looks like a tag from all descriptions of a schema, which
+/// the author of the skill wrote.
 fn disarm(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -154,15 +154,16 @@ fn disarm(schema: &mut Value) {
     }
 }
 
-/// The tools that a name stands for beyond doubt: where several skills declare it,
-/// the one that comes with the server, whose names are reserved, else none. The
-/// others are called with `call_tool`, which names the skill.
+/// Returns the tools whose names are unambiguous: where several skills declare one, that of
+/// the skill that comes with the server, else none. The others are called with `call_tool`,
+/// which names the skill.
 fn unambiguous(infos: &[Value]) -> impl Iterator<Item = &Value> {
     let text = |info: &Value, key: &str| info.get(key).and_then(Value::as_str).map(str::to_owned);
     let is_own = move |info: &Value| {
         let id = text(info, "skill_id").and_then(|id| id.parse::<SkillId>().ok());
         id.is_some_and(|id| id.is_builtin())
     };
+    // An author could otherwise take over calls meant for a tool of another skill.
     infos.iter().filter(move |info| {
         let name = text(info, "name");
         let rivals = infos.iter().filter(|other| text(other, "name") == name);
@@ -178,7 +179,7 @@ impl Handler {
         let mut seen = HashSet::new();
         let mut tools = Vec::new();
         let sessions = [session.as_str(), ""];
-        // Without a session both would be the same question.
+        // Without a session both requests would be the same.
         for session in sessions.iter().skip(usize::from(session.is_empty())) {
             let listed = self
                 .gateway()
@@ -186,9 +187,9 @@ impl Handler {
                 .await;
             let listed = match listed {
                 Ok(listed) => listed,
-                // It has ended; the tools of the server are still there.
+                // The session has ended; the tools of the server are still there.
                 Err(refusal) if refusal.is_missing() && !session.is_empty() => continue,
-                // Who may not load skills has the other tools.
+                // A caller that may not load skills still has the other tools.
                 Err(refusal) if refusal.is_denied() => break,
                 Err(refusal) => return Err(protocol(&refusal)),
             };
@@ -199,7 +200,8 @@ impl Handler {
                     tools.push(tool);
                 }
             }
-            // Also what is ambiguous in the session stays so.
+            // All names of the session, ambiguous ones included: they must not come back as
+            // tools of the server.
             let names = infos.iter().filter_map(|info| info.get("name")?.as_str());
             seen.extend(names.map(str::to_owned));
         }
@@ -234,13 +236,12 @@ impl Handler {
             }
         };
         let text = answer.get("content").and_then(Value::as_str);
-        let text = text.unwrap_or_default().to_owned();
-        let blocks = vec![Block::Text(text)];
+        let text = Block::Text(text.unwrap_or_default().to_owned());
         let structured = answer.get("structured").cloned();
-        Ok(Some(result(blocks, structured, None)))
+        Ok(Some(result(vec![text], structured, None)))
     }
 
-    /// Calls it, and tells the client how far it is.
+    /// Calls it, and notifies the client of its progress.
     async fn streamed(
         &self,
         ask: Value,

@@ -1,4 +1,4 @@
-//! The server handler: what it is able to do, and where each method goes.
+//! The server handler: its capabilities, and the dispatch of methods.
 
 use std::sync::{Arc, LazyLock};
 
@@ -23,15 +23,15 @@ use grpc::Viewer;
 use registry::Sees;
 
 tokio::task_local! {
-    /// Who sent the request that is in work: the services hold its calls against that
-    /// peer's share, and look at what it may do.
+    /// The caller of the request in work: its calls count against the share of that peer, and are
+    /// checked against its rights.
     static CALLER: Context;
 }
 
 /// How long a client may take a list for fresh. Changes are announced at once.
 pub(super) const TTL_MS: u64 = 10_000;
 
-/// What the server is and is able to do. rmcp asks for it with every request.
+/// Name and capabilities of the server. rmcp asks for them with every request.
 static CONFIG: LazyLock<ServerConfig> = LazyLock::new(|| {
     let capabilities = ServerCapabilities::builder()
         .enable_tools()
@@ -67,15 +67,15 @@ impl McpServer {
     /// The face of a gateway. Its task that watches for changes begins with the
     /// first session or request, and ends with the face.
     ///
-    /// `log` is what the event log is followed through: a transport of its own, since
-    /// what a server does for itself takes no place from its callers.
+    /// `log` is the transport through which the event log is followed: one of its own, since the
+    /// server's own calls must not take permits from its callers.
     #[must_use]
     pub fn new(gateway: Gateway, log: Transport) -> Self {
         Self::for_viewers(gateway, log, Viewer::default())
     }
 
-    /// The same where callers do not all see the same, so that each is told of the changes of
-    /// what it sees.
+    /// Creates the face for callers that see different skills; each is notified of changes of those
+    /// that it sees.
     #[must_use]
     pub fn for_viewers(gateway: Gateway, log: Transport, viewer: Viewer) -> Self {
         let changes = Changes::new(log);
@@ -137,32 +137,32 @@ impl Handler {
         self.face.gateway()
     }
 
-    /// Which skills the caller of a request sees; none: all.
+    /// Returns the check of which skills the caller of a request sees; none: all.
     fn sees(&self, extensions: &rmcp::model::Extensions) -> Option<Arc<dyn Sees>> {
         let parts = extensions.get::<http::request::Parts>()?;
         self.face.shared.viewer.sees(&parts.extensions)
     }
 
-    /// The calls of generated code, for the peer whose request is in work.
+    /// Returns a generated client that calls for the peer whose request is in work.
     pub(super) fn lookup(&self) -> LookupClient<Transport> {
         let transport = self.gateway().transport_for(caller());
         LookupClient::new(transport).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
 }
 
-/// Who sent the request that is in work.
+/// Returns the caller of the request in work.
 pub(super) fn caller() -> Context {
     CALLER.try_with(Clone::clone).unwrap_or_default()
 }
 
-/// What of a caller's HTTP headers concerns a call.
+/// Returns the context of a request over HTTP.
 pub(super) fn context(request: &RequestContext<RoleServer>) -> Context {
     let parts = request.extensions.get::<http::request::Parts>();
     parts.map_or_else(Context::default, Context::of)
 }
 
-/// The handler stays for the requests that follow, and remembers the session of loaded
-/// skills for them; over HTTP in the newest protocol each request has one of its own.
+/// Returns whether this handler serves the requests that follow, so that it can remember a session
+/// of loaded skills; over HTTP in the newest protocol each request has a handler of its own.
 pub(super) fn remembers(request: &RequestContext<RoleServer>) -> bool {
     let is_http = request.extensions.get::<http::request::Parts>().is_some();
     let version = request.protocol_version();
@@ -186,8 +186,8 @@ pub(super) fn until_cancelled<T>(
     work: impl Future<Output = Result<T, ErrorData>>,
 ) -> impl Future<Output = Result<T, ErrorData>> {
     let caller = context(request);
-    // Each request's future has room for the largest of all methods, and is moved
-    // a few times before it runs.
+    // Boxed: the future of a request is as large as that of the largest method, and is moved a
+    // few times before it runs.
     let work = Box::pin(CALLER.scope(caller, work));
     async {
         match request.ct.run_until_cancelled(work).await {
@@ -231,6 +231,7 @@ impl ServerHandler for Handler {
 
     /// Asked for with every call, to hold headers against arguments.
     fn get_tool(&self, name: &str) -> Option<Tool> {
+        // None for most tools, which spares a copy of the tool with every call.
         self.tools.with_headers(name)
     }
 
@@ -313,7 +314,7 @@ impl ServerHandler for Handler {
     ) -> Option<SubscriptionFilter> {
         let mut accepted = requested.supported_by(&self.get_info().capabilities);
         if let Some(uris) = &mut accepted.resource_subscriptions {
-            // The acknowledgement names those that were accepted.
+            // The acknowledgement lists what is left, so a client learns what was dropped.
             within_limits(uris);
         }
         Some(accepted)

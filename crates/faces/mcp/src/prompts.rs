@@ -39,7 +39,7 @@ impl Handler {
             .with_cache_scope(CacheScope::Private))
     }
 
-    /// The instructions, byte for byte, and what was asked for after them.
+    /// Returns the instructions, byte for byte, and after them the request of the user.
     pub(super) async fn prompt(
         &self,
         params: GetPromptRequestParams,
@@ -69,6 +69,7 @@ impl Handler {
         let read = self.lookup().activate_skill(request).await;
         let skill = read.map_err(|status| protocol(&Refusal::from(status)))?;
         let skill = skill.into_inner();
+        // Two messages: the author's text and the user's request must stay apart.
         let mut messages = vec![PromptMessage::new_text(Role::User, skill.content)];
         if !wanted.is_empty() {
             messages.push(PromptMessage::new_text(Role::User, wanted));

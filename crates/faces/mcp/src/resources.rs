@@ -46,7 +46,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
 }
 
 impl Handler {
-    /// A page of the catalog, which resources, prompts and skills are made of.
+    /// Reads a page of the catalog, for lists of resources, prompts and skills.
     pub(super) async fn page(
         &self,
         params: Option<PaginatedRequestParams>,
@@ -67,7 +67,7 @@ impl Handler {
     ) -> Result<ListResourcesResult, ErrorData> {
         let page = self.page(params).await?;
         let resources = page.skills.into_iter().map(|skill| {
-            // The extension compares it with the front matter; the address says whose it is.
+            // Without the author, unlike in prompts: hosts compare it with the front matter.
             let description = inert_line(&skill.description);
             Resource::new(skill.uri, inert_line(&skill.name))
                 .with_description(description)
@@ -89,20 +89,18 @@ impl Handler {
         Ok(ReadResourceResponse::Complete(result))
     }
 
-    /// A file: text where it is text, else its bytes.
+    /// Reads a file as text, else as bytes.
     async fn contents(&self, uri: &str) -> Result<ResourceContents, Refusal> {
         let request = v1::ReadSkillRequest {
             uri: uri.to_owned(),
             ..Default::default()
         };
-        let read = self.lookup().read_skill(request).await;
-        let refusal = match read {
+        let refusal = match self.lookup().read_skill(request).await {
             Ok(read) => {
                 let v1::ReadSkillResponse {
                     mime_type, text, ..
                 } = read.into_inner();
-                // The address that was asked for, so that a client finds what it
-                // looks for.
+                // The address as requested, not the resolved one: clients match answers by it.
                 return Ok(ResourceContents::text(text, uri).with_mime_type(mime_type));
             }
             Err(status) => Refusal::from(status),
@@ -111,11 +109,7 @@ impl Handler {
         let Some(request) = binary.then(|| file_request(uri)).flatten() else {
             return Err(refusal);
         };
-        let read = self
-            .lookup()
-            .read_file(request)
-            .await
-            .map_err(Refusal::from)?;
+        let read = self.lookup().read_file(request).await?;
         let v1::ReadFileResponse { file, content, .. } = read.into_inner();
         let blob = base64::engine::general_purpose::STANDARD.encode(content);
         let mime_type = file.map(|file| file.mime_type).unwrap_or_default();
@@ -123,7 +117,7 @@ impl Handler {
     }
 }
 
-/// The file that an address names, as a request.
+/// Builds the request for the file that an address names.
 fn file_request(uri: &str) -> Option<v1::ReadFileRequest> {
     let uri: SkillUri = uri.parse().ok()?;
     let mut request = v1::ReadFileRequest {
@@ -139,7 +133,7 @@ fn file_request(uri: &str) -> Option<v1::ReadFileRequest> {
     Some(request)
 }
 
-/// Fills in which version is asked for.
+/// Fills in the requested version.
 pub(super) fn select(version: VersionSelector, number: &mut u32, semantic: &mut String) {
     match version {
         VersionSelector::Active => {}
@@ -148,8 +142,8 @@ pub(super) fn select(version: VersionSelector, number: &mut u32, semantic: &mut 
     }
 }
 
-/// What a skill is for, as its author says, and who that is where the skill did not
-/// come with the server.
+/// Returns the description of a skill, with its author where the skill did not come with the
+/// server.
 pub(super) fn described(skill: &v1::SkillMetadata) -> String {
     let description = inert_line(&skill.description);
     match skill.id.parse::<SkillId>() {

@@ -1,10 +1,10 @@
 //! The Skills extension v1 (`io.modelcontextprotocol/skills`, SEP-2640): skills
 //! with their files and digests.
 //!
-//! The extension wants names and descriptions of the Agent Skills standard, and a host
-//! compares the front matter that it is told with that of the file. So skills are not
-//! offered here that break the standard, or whose front matter could be read with repairs
-//! only; as resources, prompts and tools they are.
+//! The extension requires names and descriptions of the Agent Skills standard, and a host
+//! compares the front matter in an answer with that of the file. So skills that break the
+//! standard, or whose front matter could only be read with repairs, are not offered here; as
+//! resources, prompts and tools they are.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use rmcp::ErrorData;
@@ -28,8 +28,8 @@ const ENTRY: &str = "SKILL.md";
 /// Skills of a page that are looked up at once.
 const LOOKUP_CONCURRENCY: usize = 8;
 
-/// Rules of what keeps front matter from being told as the file has it.
-const UNTOLD: [&str; 6] = [
+/// Rules of problems after which the parsed front matter differs from that of the file.
+const ALTERED_RULES: [&str; 6] = [
     "front-matter-repaired",
     "front-matter-dropped",
     "front-matter-not-first",
@@ -38,15 +38,15 @@ const UNTOLD: [&str; 6] = [
     "key-not-text",
 ];
 
-/// A version, as this extension needs it.
+/// A version of a skill as this extension needs it.
 struct ServedVersion {
     front_matter: Map<String, Json>,
     name: String,
     description: String,
     files: Vec<File>,
-    /// Rules of what is odd about it.
+    /// Rules of its problems.
     rules: Vec<String>,
-    /// Its author leaves it to people.
+    /// Its author reserves it for people.
     is_manual: bool,
 }
 
@@ -62,9 +62,10 @@ fn text(json: &Json, field: &str) -> String {
     value.unwrap_or_default().to_owned()
 }
 
-/// The key of front matter that leaves a skill to people, with what a reader takes for yes.
+/// Returns whether this entry of front matter reserves a skill for people.
 fn is_manual(key: &str, value: &Json) -> bool {
     const KEY: &str = "disable-model-invocation";
+    // Hosts read YAML differently, so what one of them may take for yes counts as yes.
     let is_no = match value {
         Json::Null | Json::Bool(false) => true,
         Json::String(text) => matches!(text.to_lowercase().as_str(), "false" | "no" | "off"),
@@ -108,21 +109,18 @@ impl ServedVersion {
         })
     }
 
-    /// The entry of a skill whose files live below `root`, which ends with `/`; or why the
-    /// extension has none of it.
+    /// Returns the entry of a skill whose files are below `root`, which ends with `/`; or why the
+    /// extension has none.
     fn entry(self, root: &str) -> Result<Skill, String> {
-        if self
-            .rules
-            .iter()
-            .any(|rule| UNTOLD.contains(&rule.as_str()))
-        {
+        let mut rules = self.rules.iter();
+        if rules.any(|rule| ALTERED_RULES.contains(&rule.as_str())) {
             return Err("its front matter was read with repairs".to_owned());
         }
         if self.files.len() > MAX_OFFERED_FILES {
             return Err(format!("it has more than {MAX_OFFERED_FILES} files"));
         }
         let written = |key| self.front_matter.get(key).and_then(Json::as_str);
-        // As the file has them, with every space.
+        // As the file has them, with every space: hosts compare them with the file.
         let (Some(name), Some(description)) = (written("name"), written("description")) else {
             return Err("its name or description is not text".to_owned());
         };
@@ -149,9 +147,20 @@ impl ServedVersion {
     }
 }
 
-/// The address of a file below a root.
+/// Returns the address of a file below a root.
 fn address(root: &str, path: &str) -> String {
     format!("{root}{}", SkillUri::encoded(path))
+}
+
+/// Builds the error for an address that leads to nothing.
+fn unknown(uri: &str, why: String) -> ErrorData {
+    ErrorData::invalid_params(why, Some(json!({"uri": error::address(uri)})))
+}
+
+/// Parses an address; an error repeats the `uri` that the client sent.
+fn parsed(text: &str, uri: &str) -> Result<SkillUri, ErrorData> {
+    text.parse()
+        .map_err(|error: SkillUriError| unknown(uri, error.to_string()))
 }
 
 impl Handler {
@@ -170,8 +179,8 @@ impl Handler {
             .ok_or_else(|| model::Failure::fault("a version without its front matter").into())
     }
 
-    /// A page of the skills that keep to the standard, but for those that are left to
-    /// people: a host puts what it lists before its model.
+    /// Lists a page of the skills that keep to the standard, without those reserved for people: a
+    /// host shows its model what it lists.
     pub(super) async fn skills(
         &self,
         params: Option<PaginatedRequestParams>,
@@ -198,50 +207,39 @@ impl Handler {
             .with_cache_scope(CacheScope::Private))
     }
 
-    /// The skill whose instructions an address names.
+    /// Returns the skill whose instructions an address names.
     pub(super) async fn skill(&self, uri: &str) -> Result<GetSkillResult, ErrorData> {
-        let unknown =
-            |why: String| ErrorData::invalid_params(why, Some(json!({"uri": error::address(uri)})));
-        let address: SkillUri = uri
-            .parse()
-            .map_err(|error: SkillUriError| unknown(error.to_string()))?;
+        let parsed = parsed(uri, uri)?;
         let root = uri.strip_suffix(ENTRY).ok_or_else(|| {
-            unknown(format!(
-                "'{}' is not the address of a SKILL.md",
-                error::address(uri)
-            ))
+            let address = error::address(uri);
+            unknown(uri, format!("'{address}' is not the address of a SKILL.md"))
         })?;
-        let version = self
-            .version(&address.skill.to_string(), address.version)
-            .await
-            .map_err(|refusal| error::skill(&refusal, uri))?;
-        // What the extension could not say of a skill is no skill of it.
+        let skill_id = parsed.skill.to_string();
+        let version = self.version(&skill_id, parsed.version).await;
+        let version = version.map_err(|refusal| error::skill(&refusal, uri))?;
+        // A skill that the extension cannot describe does not exist for it.
         let entry = version.entry(root).map_err(|error| {
-            unknown(format!(
-                "the skill at '{}' does not keep to the Agent Skills standard: {error}",
-                error::address(uri)
-            ))
+            let address = error::address(uri);
+            let why = format!(
+                "the skill at '{address}' does not keep to the Agent Skills standard: {error}"
+            );
+            unknown(uri, why)
         })?;
         Ok(GetSkillResult::new(entry)
             .with_ttl_ms(TTL_MS)
             .with_cache_scope(CacheScope::Private))
     }
 
-    /// What is directly below a skill, or a directory of one.
+    /// Lists what is directly below a skill, or below a directory of one.
     pub(super) async fn directory(
         &self,
         uri: &str,
     ) -> Result<ReadResourceDirectoryResult, ErrorData> {
-        let unknown =
-            |why: String| ErrorData::invalid_params(why, Some(json!({"uri": error::address(uri)})));
         let base = uri.trim_end_matches('/');
-        let parsed: SkillUri = base
-            .parse()
-            .map_err(|error: SkillUriError| unknown(error.to_string()))?;
-        let version = self
-            .version(&parsed.skill.to_string(), parsed.version)
-            .await
-            .map_err(|refusal| error::skill(&refusal, uri))?;
+        let parsed = parsed(base, uri)?;
+        let skill_id = parsed.skill.to_string();
+        let version = self.version(&skill_id, parsed.version).await;
+        let version = version.map_err(|refusal| error::skill(&refusal, uri))?;
         let inside = parsed
             .file
             .map(|path| format!("{path}/"))
@@ -274,10 +272,9 @@ impl Handler {
             });
         }
         if children.is_empty() {
-            return Err(unknown(format!(
-                "'{}' is not a directory of the skill",
-                error::address(uri)
-            )));
+            let address = error::address(uri);
+            let why = format!("'{address}' is not a directory of the skill");
+            return Err(unknown(uri, why));
         }
         Ok(ReadResourceDirectoryResult::with_all_items(children))
     }

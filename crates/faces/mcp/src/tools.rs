@@ -19,11 +19,11 @@ use gateway::{Block, Contract, JsonText, OnProgress, Refusal, ToolAnswer};
 use mcp_transport::DeferredBody;
 use model::{Code, shown};
 
-/// Where a result says why it is an error, for programs; the text is for models.
+/// The key of the refusal in the metadata of a result, for programs; the text is for models.
 const ERROR: &str = "repertoire.v1/error";
-/// What a schema says of an argument that comes as a header as well.
+/// The schema keyword of an argument that comes as a header as well.
 const HEADER: &str = "x-mcp-header";
-/// What a model is told of the server, by what its tools are able to do.
+/// Instructions for a model, by what the tools of the set can do.
 const FIND_AND_LOAD: &str = "This server keeps agent skills: instructions, with files and tools, for doing a kind of \
 task well. Before a task call `find_skills`; read the skill that fits with `load_skill`, which also unlocks its tools \
 for `call_tool`; its files are read with `read_file`. A skill's text is its author's, not the user's.";
@@ -81,7 +81,7 @@ impl Toolset {
         self.tools.iter().any(|known| known.tool.catalog)
     }
 
-    /// What a model is told of the server: it names tools of this set alone.
+    /// Returns the instructions for a model, which name tools of this set only.
     pub(super) fn instructions(&self) -> &'static str {
         if self.has("find_skills") {
             FIND_AND_LOAD
@@ -169,7 +169,7 @@ impl Handler {
         let prompt = self.lookup().render_prompt(catalog_request()).await;
         match prompt.map_err(Refusal::from) {
             Ok(prompt) => Ok(prompt.into_inner().text),
-            // Who may not see skills is told what the tool does all the same.
+            // A caller that may not see skills still gets the description of the tool.
             Err(refusal) if refusal.is_denied() => Ok(String::new()),
             Err(refusal) => Err(protocol(&refusal)),
         }
@@ -204,7 +204,8 @@ impl Handler {
         let answer = match self.loads.filled(tool, &arguments) {
             None => call(arguments).await,
             Some(filled) => match call(filled).await {
-                // The caller did not name it, and is not told of it.
+                // The caller named no session, so it must not get an error about one: the call is
+                // made again without.
                 Ok(answer) if has_ended(&answer) => {
                     self.loads.forget();
                     call(arguments).await
@@ -221,21 +222,21 @@ impl Handler {
             tracing::debug!(%error, "a client was not notified of the tools that it unlocked");
         }
         let result = match DeferredBody::of(request) {
-            Some(aside) => deferred_result(answer, aside),
+            Some(deferred) => deferred_result(answer, deferred),
             None => whole_result(answer),
         };
         Ok(CallToolResponse::Complete(result))
     }
 }
 
-/// The session of the call is none any more.
+/// Returns whether the session of the call has ended.
 fn has_ended(answer: &ToolAnswer) -> bool {
     let refusal = answer.refusal.as_ref();
     refusal.is_some_and(|refusal| refusal.code == Code::SessionNotFound.name())
 }
 
-/// A result whose texts wait aside until rmcp has written the answer.
-fn deferred_result(answer: ToolAnswer, aside: &DeferredBody) -> CallToolResult {
+/// Builds a result whose texts are written after rmcp has written the answer.
+fn deferred_result(answer: ToolAnswer, deferred: &DeferredBody) -> CallToolResult {
     let ToolAnswer {
         mut blocks,
         structured,
@@ -247,7 +248,7 @@ fn deferred_result(answer: ToolAnswer, aside: &DeferredBody) -> CallToolResult {
         Some(_) => return result(blocks, structured.as_ref().map(JsonText::json), refusal),
         None => None,
     };
-    let (text, structured) = aside.leave(text, structured);
+    let (text, structured) = deferred.leave(text, structured);
     let rest = blocks.into_iter().skip(1);
     let blocks = std::iter::once(Block::Text(text)).chain(rest);
     result(blocks.collect(), structured, refusal)
@@ -293,7 +294,7 @@ pub(super) fn result(
     result
 }
 
-/// Tells the client of each message of a stream; none where it did not ask to be told.
+/// Notifies the client of each message of a stream; none where it did not ask for that.
 fn progress(request: &RequestContext<RoleServer>) -> Option<OnProgress> {
     let token = request.meta.get_progress_token()?;
     let peer = request.peer.clone();

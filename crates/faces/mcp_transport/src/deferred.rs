@@ -1,12 +1,12 @@
 //! Texts that an answer is completed with.
 //!
 //! rmcp takes a structured answer as a tree and writes it out, and its text as a
-//! string and escapes it; both are there as text already, and long. Where an answer
-//! is one JSON, the handler gives rmcp marks instead and leaves the texts aside. Once
-//! rmcp has written the answer, the texts take the places of their marks.
+//! string and escapes it; both exist as text already, and are long. Where an answer
+//! is one JSON, the handler gives rmcp marks instead and defers the texts. Once rmcp has
+//! written the answer, the texts replace their marks.
 //!
-//! A stream is sent, and a session's answers are kept, as rmcp has them: there
-//! nothing is left aside.
+//! Streams and the stored answers of sessions are as rmcp has them: there nothing is
+//! deferred.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -20,12 +20,11 @@ use gateway::{JsonText, escape};
 /// an answer hold it.
 static SECRET: LazyLock<String> = LazyLock::new(|| uuid::Uuid::new_v4().simple().to_string());
 
-/// A mark as it stands in JSON.
+/// A mark, as JSON.
 static TEXT: LazyLock<String> = LazyLock::new(|| format!("\"text-{}\"", *SECRET));
 static STRUCTURED: LazyLock<String> = LazyLock::new(|| format!("\"json-{}\"", *SECRET));
 
-/// Where the handler of a request leaves the texts of its answer. Goes with the
-/// request; cheap to clone.
+/// The deferred texts of the answer to a request. Goes with the request; cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct DeferredBody(Arc<OnceLock<Left>>);
 
@@ -36,24 +35,24 @@ struct Left {
     structured: JsonText,
 }
 
-/// An answer lacks the mark of a text that was left aside.
+/// An answer lacks the mark of a text that was deferred.
 #[derive(Debug, thiserror::Error)]
 #[error("an answer has no place for its structured content")]
 pub struct NoPlace;
 
 impl DeferredBody {
-    /// Where the answer of a request may leave its texts: if it comes over HTTP, as
+    /// Returns where the answer to a request may defer its texts: if it comes over HTTP, as
     /// one JSON.
     #[must_use]
     pub fn of(request: &RequestContext<RoleServer>) -> Option<&Self> {
         let parts = request.extensions.get::<http::request::Parts>()?;
-        let aside = parts.extensions.get::<Self>()?;
-        // Who wants to be told of progress may be answered by a stream.
+        let deferred = parts.extensions.get::<Self>()?;
+        // A client that asks for progress may be answered by a stream.
         let wants_progress = request.meta.get_progress_token().is_some();
-        (!wants_progress && aside.0.get().is_none()).then_some(aside)
+        (!wants_progress && deferred.0.get().is_none()).then_some(deferred)
     }
 
-    /// Leaves the texts; what the answer has instead.
+    /// Defers the texts. Returns what the answer holds instead.
     #[must_use]
     pub fn leave(
         &self,
@@ -66,7 +65,7 @@ impl DeferredBody {
         let unquoted = |mark: &str| mark.trim_matches('"').to_owned();
         match self.0.set(Left { text, structured }) {
             Ok(()) => (unquoted(&TEXT), Some(unquoted(&STRUCTURED).into())),
-            // Asked for once, by the one handler of a request: never.
+            // Never: the one handler of a request defers its texts once.
             Err(left) => {
                 let json = left.structured.as_str();
                 let text = left.text.unwrap_or_else(|| json.to_owned());
@@ -75,14 +74,14 @@ impl DeferredBody {
         }
     }
 
-    /// Texts were left.
+    /// Returns whether texts were deferred.
     #[must_use]
     pub fn is_left(&self) -> bool {
         self.0.get().is_some()
     }
 
-    /// An answer with its texts; the same where none were left, or where it is
-    /// another one than the handler gave.
+    /// Completes an answer with its texts; returns it as it is where none were deferred, or where
+    /// it is another one than the handler gave.
     ///
     /// # Errors
     /// The answer has no place for them.

@@ -1,4 +1,4 @@
-//! MCP over HTTP: the transport's settings.
+//! MCP over HTTP: settings of the transport.
 //!
 //! Host and Origin are checked before a request comes here, for all faces alike
 //! (`server::guard`).

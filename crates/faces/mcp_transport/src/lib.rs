@@ -1,11 +1,11 @@
-//! What lies between messages of MCP and the library that speaks it: streamable HTTP, and lines
+//! The layer between messages of MCP and the library that speaks it: streamable HTTP, and lines
 //! over stdin and stdout.
 //!
 //! Rules:
 //!
 //! * A message means one thing: JSON with a key twice, parameters of another form and lines
 //!   without an end are answered before the library sees them (`strict`).
-//! * A session lives as long as its client is heard of, and belongs to the caller that began it
+//! * A session lives as long as its client sends something, and belongs to the caller that began it
 //!   (`sessions`).
 //! * A long text is written into an answer once, after the library has written the rest
 //!   (`deferred`).

@@ -1,13 +1,13 @@
-//! Sessions of the era of `initialize`: how long they live, and who has how many.
+//! Sessions of the era of `initialize`: their lifetime, and the limits for each peer.
 //!
-//! A session lives as long as its client is heard of: from its last message for a time
-//! that the operator sets, and for as long as it has a stream open. What the server
-//! sends counts for nothing, so the library's own idle timer, which it restarts for
-//! every notice, is off. Where there are as many sessions as there may be, the one that
-//! is idle for longest ends: of the peer that asks, where it has its share, else of the
-//! peer with most. Its client gets the answer that there is no such session, and begins another.
+//! A session lives for a time after the last message of its client, which the operator sets,
+//! and for as long as it has a stream open. What the server sends counts for nothing, so the
+//! library's own idle timer, which it restarts for every notice, is off. At the limit of
+//! sessions the one that is idle for longest ends: of the peer that asks, where it has its
+//! share, else of the peer with most. Its client then gets the answer that there is no such
+//! session, and begins another.
 //!
-//! A session belongs to the caller that began it; another one is told the same.
+//! A session belongs to the caller that began it; any other gets the same answer.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -34,20 +34,20 @@ use admission::{Full, Peer, Permit, Resource};
 const MAX_UNREAD_MESSAGES: usize = 64;
 /// How long a session may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often sessions are looked at, at most and at least.
+/// The shortest and the longest interval between two checks for idle sessions.
 const SWEEP: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 tokio::task_local! {
-    /// Of the request in work.
+    /// The request in work.
     static REQUEST: SessionRequest;
 }
 
-/// What is known of a request that may begin or name a session.
+/// A request that may begin or name a session.
 #[derive(Debug, Default)]
 pub struct SessionRequest {
-    /// Whom a session belongs to that it begins. None: a caller that does not sign in.
+    /// The owner of a session that it begins. None: a caller that does not sign in.
     pub owner: Option<String>,
-    /// For the session that it begins.
+    /// The permit for a session that it begins.
     pub permit: RefCell<Option<Permit>>,
 }
 
@@ -64,7 +64,7 @@ type OpenSessions = Mutex<HashMap<SessionId, OpenSession>>;
 #[derive(Debug)]
 struct OpenSession {
     owner: Option<String>,
-    /// None: it was begun where nobody counts.
+    /// None: sessions are not limited where it began.
     permit: Option<Permit>,
     touch: Instant,
     streams: usize,
@@ -81,7 +81,7 @@ fn lock(open: &OpenSessions) -> std::sync::MutexGuard<'_, HashMap<SessionId, Ope
 }
 
 impl Sessions {
-    /// Sessions that end when their client was not heard of for so long.
+    /// Creates sessions that end when their client sent nothing for `idle`.
     #[must_use]
     pub fn new(idle: Duration) -> Self {
         let mut inner = LocalSessionManager::default();
@@ -93,7 +93,7 @@ impl Sessions {
         }
     }
 
-    /// Takes a permit for a session of a peer; where there is none, idle sessions end.
+    /// Acquires a permit for a session of a peer; where there is none, idle sessions end.
     ///
     /// # Errors
     /// All sessions that could end have streams open.
@@ -111,8 +111,8 @@ impl Sessions {
         }
     }
 
-    /// Handles a request. A session that it begins has its permit from the first moment: its
-    /// client may be gone before the answer is there.
+    /// Handles a request. A session that it begins has its permit from the start: its client may
+    /// be gone before the answer is ready.
     pub fn handle<F: Future>(
         request: SessionRequest,
         handling: F,
@@ -120,11 +120,12 @@ impl Sessions {
         REQUEST.scope(request, handling)
     }
 
-    /// The session is one that the request in work may name.
+    /// Returns whether the request in work may name this session.
     fn is_own(&self, id: &SessionId) -> bool {
         let owner = REQUEST.try_with(|request| request.owner.clone());
         let open = lock(&self.open);
         open.get(id)
+            // One that is not open here is left to the library, which answers that there is none.
             .is_none_or(|session| session.owner == owner.ok().flatten())
     }
 
@@ -140,7 +141,7 @@ impl Sessions {
         }
     }
 
-    /// Its client was not heard of for too long.
+    /// Returns whether its client sent nothing for too long.
     fn is_over(&self, session: &OpenSession) -> bool {
         session.is_idle() && session.touch.elapsed() >= self.idle
     }
@@ -152,7 +153,7 @@ impl Sessions {
             idle.map(|(id, _)| SessionId::clone(id)).collect()
         };
         for id in idle {
-            // Those before it took their time: it may have been heard of.
+            // Checked again: ending those before it took time, and its client may be back.
             let session = lock(&self.open)
                 .get(&id)
                 .map(|session| self.is_over(session));
@@ -162,7 +163,7 @@ impl Sessions {
         }
     }
 
-    /// The session to end for one more of a peer.
+    /// Returns the session to end for one more of a peer.
     fn idlest(&self, peer: &Peer, full: Full) -> Option<SessionId> {
         let open = lock(&self.open);
         let held = || {
@@ -185,12 +186,14 @@ impl Sessions {
                 None => peers.push((owner, 1)),
             }
         }
+        // Of the peer with most: otherwise one with thousands of sessions would push out all
+        // others.
         peers.sort_by_key(|(_, sessions)| std::cmp::Reverse(*sessions));
         peers.into_iter().find_map(|(peer, _)| of(peer))
     }
 
     async fn end(&self, id: &SessionId) {
-        // Its permit is free whatever becomes of its worker.
+        // Removed first, which frees the permit, even if the library cannot end its worker.
         lock(&self.open).remove(id);
         let closing = self.inner.close_session(id);
         match tokio::time::timeout(CLOSE_TIMEOUT, closing).await {
@@ -200,14 +203,14 @@ impl Sessions {
         }
     }
 
-    /// The client of a session was heard of.
+    /// Notes that the client of a session sent something.
     fn touch(&self, id: &SessionId) {
         if let Some(session) = lock(&self.open).get_mut(id) {
             session.touch = Instant::now();
         }
     }
 
-    /// A stream to a client, read here as fast as the session writes it.
+    /// Wraps a stream to a client, read as fast as the session writes it.
     fn stream(
         &self,
         id: &SessionId,
@@ -219,7 +222,7 @@ impl Sessions {
             loop {
                 let message = tokio::select! {
                     message = messages.next() => message,
-                    // The client left: so does the session's end of the stream.
+                    // The client left: dropping `messages` ends the stream for the session, too.
                     () = send.closed() => return,
                 };
                 match message.map(|message| send.try_send(message)) {
@@ -232,6 +235,7 @@ impl Sessions {
                 }
             }
         });
+        // Counted until the client drops the stream: a session with an open stream never idles.
         let streaming = Streaming::begin(&self.open, id);
         futures_util::stream::unfold((unread, streaming), async |(mut unread, streaming)| {
             let message = unread.recv().await?;

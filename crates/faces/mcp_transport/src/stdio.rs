@@ -68,7 +68,7 @@ impl<W: AsyncWrite + Unpin + Send + 'static> LineTransport<W> {
     fn new(input: impl AsyncBufRead + Unpin + Send + 'static, output: W) -> Self {
         let output = Arc::new(Mutex::new(output));
         let (send, messages) = mpsc::channel(MESSAGE_QUEUE_CAPACITY);
-        // A task of its own: a read that is given up in the middle of a line would
+        // A task of its own: `receive` may be cancelled in the middle of a line, which would
         // lose its beginning.
         tokio::spawn(read(input, Arc::clone(&output), send));
         Self { messages, output }
@@ -82,7 +82,7 @@ async fn write(output: &Mutex<impl AsyncWrite + Unpin>, mut line: Vec<u8>) -> io
     output.flush().await
 }
 
-/// Hands on each line that is a message, and answers each that is none.
+/// Passes on each line that is a message, and answers each that is none with an error.
 async fn read(
     mut input: impl AsyncBufRead + Unpin,
     output: Arc<Mutex<impl AsyncWrite + Unpin>>,
@@ -126,12 +126,13 @@ async fn next_line(
     loop {
         let read = input.fill_buf().await?;
         if read.is_empty() {
-            // What has no end of line is a message that was cut off.
+            // The client closed stdin. A line without an end was cut off, so it is dropped.
             return Ok(None);
         }
         let end = read.iter().position(|byte| *byte == b'\n');
         let part = read.get(..end.unwrap_or(read.len())).unwrap_or(read);
         if line.len() + part.len() > MAX_JSON_BYTES {
+            // The rest of the line is still read, so that the next one begins where it should.
             whole = false;
             line.clear();
         }

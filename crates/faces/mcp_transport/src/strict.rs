@@ -1,10 +1,10 @@
-//! Messages that mean one thing: JSON-RPC 2.0, as JSON of a bounded depth whose
+//! Messages with one meaning: JSON-RPC 2.0, as JSON of a bounded depth whose
 //! keys are there once.
 //!
 //! The library reads a message leniently: of two keys it takes the last, a cursor
 //! of another type is none, and parameters of another form make a method that it
-//! does not know. So a message is looked at here before the library sees it, and
-//! what it could not say of it is said in `unknown`.
+//! does not know. So a message is checked here before the library sees it, and `unknown`
+//! tells what the library could not.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -40,14 +40,14 @@ fn error(id: &Json, code: i32, message: &str) -> Vec<u8> {
     answer.to_string().into_bytes()
 }
 
-/// The id that an answer to a text bears: the request's, where it has one.
+/// Returns the id for the answer to a text: that of the request, where it has one.
 fn id(text: &[u8]) -> Json {
-    /// Of a text with two ids none is the right one: reading it fails.
+    /// A text with two ids fails to parse: neither of them is the right one.
     #[derive(serde::Deserialize)]
     struct Request {
         id: Json,
     }
-    // An array could be read as a request, too.
+    // serde also reads a struct from an array.
     let object = text.trim_ascii_start().starts_with(b"{");
     let request = object.then(|| serde_json::from_slice::<Request>(text));
     match request {
@@ -60,23 +60,23 @@ fn is_id(id: &Json) -> bool {
     id.is_string() || id.is_i64() || id.is_u64()
 }
 
-/// What kind of message a text is.
+/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageKind {
     /// It begins a session.
     Initialize,
-    /// It says that it is of the newest protocol, which has no sessions.
+    /// It names the newest protocol, which has no sessions.
     Newest,
-    /// It is, and asks for a stream of what changes.
+    /// It names the newest protocol, and asks for a stream of changes.
     Listen,
     /// Any other.
     Other,
 }
 
-/// What is known of a message that was looked at.
+/// The facts of a message that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// What kind it is of.
+    /// Its kind.
     pub kind: MessageKind,
     /// The tool that it calls. None: it calls none, or does not say which.
     pub tool: Option<String>,
@@ -88,7 +88,7 @@ impl From<MessageKind> for Checked {
     }
 }
 
-/// Looks at a text before it is handled; the error is the answer to it, a JSON-RPC
+/// Checks a text before it is handled; the error is the answer to it, a JSON-RPC
 /// error.
 ///
 /// # Errors
@@ -135,7 +135,7 @@ pub fn check(text: &[u8]) -> Result<Checked, Vec<u8>> {
     }
 }
 
-/// Why a JSON is no message of JSON-RPC 2.0.
+/// Returns why a JSON is no message of JSON-RPC 2.0.
 fn malformed(message: &Json) -> Option<&'static str> {
     let Json::Object(members) = message else {
         return Some("A message is one JSON-RPC object; batches are no longer a part of MCP");
@@ -161,7 +161,7 @@ fn malformed(message: &Json) -> Option<&'static str> {
     }
 }
 
-/// A text as a message; the error is the answer to it.
+/// Parses a message; the error is the answer to it.
 pub(super) fn message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Vec<u8>> {
     check(text)?;
     serde_json::from_slice(text).map_err(|_| {
@@ -170,7 +170,7 @@ pub(super) fn message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Vec<u
     })
 }
 
-/// The answer to a message that is too long to be read.
+/// Builds the answer to a message that is too long to be read.
 pub(super) fn too_long(max: usize) -> Vec<u8> {
     let sentence = format!("A message has {max} bytes at most");
     error(&Json::Null, INVALID_REQUEST_CODE, &sentence)
@@ -181,8 +181,8 @@ fn form(method: &str, why: &serde_json::Error) -> String {
     format!("The params of {method} are not of its form: {why}")
 }
 
-/// What is wrong with a request of which the library made nothing: a method that
-/// it does not know, or one whose parameters it could not read.
+/// Returns what is wrong with a request that the library could not parse: a method that it does
+/// not know, or one whose parameters it could not read.
 ///
 /// `sessions`: the request is of the era of sessions, which subscribes by methods
 /// that the newest protocol does not have.

@@ -10,7 +10,7 @@ use admission::{Intake, IntakeError, Length, Peer, Permit};
 use gateway::{MAX_JSON_BYTES, Refusal, strict_json};
 use model::{Code, Failure, shown};
 
-/// A body that was read, and its memory.
+/// A body that was read, and the permit for its memory.
 #[derive(Debug)]
 pub(super) struct ReadBody {
     /// None: it was empty.
@@ -18,14 +18,15 @@ pub(super) struct ReadBody {
     pub(super) memory: Option<Permit>,
 }
 
-/// Reads the body of a peer, whatever it holds, and its memory, to be kept for as long as
-/// the bytes are in work.
+/// Reads the body of a peer, whatever it holds, with the permit for its memory, to be held for
+/// as long as the bytes are in work.
 ///
 /// # Errors
 /// It is too large, too slow, or there is no memory for it.
 pub async fn read_bytes(peer: &Peer, body: Body) -> Result<(Bytes, Option<Permit>), Refusal> {
     let length = body.size_hint().exact();
     let length = length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    // Refused by its stated length, before a byte of it is read or booked.
     if length.is_some_and(|length| length > MAX_JSON_BYTES) {
         return Err(too_large());
     }
@@ -47,7 +48,7 @@ pub(super) async fn read_json(
     body: Body,
 ) -> Result<ReadBody, Refusal> {
     if body.size_hint().exact() != Some(0) {
-        // Before anything is read: the answer will be no other.
+        // Before anything is read: a body of 24 MiB would not change the answer.
         encoding(headers)?;
         if headers.contains_key(header::CONTENT_TYPE) {
             content_type(headers)?;
@@ -96,7 +97,7 @@ fn content_type(headers: &HeaderMap) -> Result<(), Refusal> {
         .unwrap_or_default();
     let json = media.trim().eq_ignore_ascii_case("application/json");
     let parameters = parameters.trim().to_ascii_lowercase();
-    // JSON is UTF-8 anyway; another charset would be another text.
+    // JSON is always UTF-8, so another charset would make another text of the same bytes.
     let utf8 = matches!(
         parameters.as_str(),
         "" | "charset=utf-8" | "charset=\"utf-8\""

@@ -11,7 +11,7 @@ pub fn caller_keys<S: Clone + Send + Sync + 'static>(keys: Arc<str>) -> Router<S
     let headers = [
         // RFC 7517, 8.5.1.
         (header::CONTENT_TYPE, "application/jwk-set+json"),
-        // Another key comes with the next start of the server.
+        // Short: the next start of the server has another key.
         (header::CACHE_CONTROL, "public, max-age=300"),
     ];
     let answer = move || async move { (headers, keys.to_string()) };

@@ -1,10 +1,10 @@
 //! The read side of `ClawHub`'s REST protocol, version 1, below `/clawhub`, for
 //! clients that speak it already. `/.well-known/clawhub.json` leads them here.
 //!
-//! A slug is a short name. Parameters that are not known are passed over, as the
-//! protocol has more of them than a server needs. Search is that of the
-//! contract, its tiers and scores told as one number. There are no stars, no
-//! downloads, no moderation: what is not known is left out or null.
+//! A slug is a short name. Unknown parameters are ignored, as the protocol has more of
+//! them than a server needs. Search is that of the contract, with tier and score as one
+//! number. There are no stars, no downloads, no moderation: unknown facts are left out or
+//! null.
 //!
 //! Its paths are not in the `OpenAPI` document: the protocol is not ours.
 
@@ -16,7 +16,7 @@ use axum::routing::get;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Map, Value as Json, json};
 
-use super::fingerprint::fingerprint;
+use super::fingerprint::{fingerprint, hex};
 use super::problem::refused;
 use super::rest::nowhere;
 use super::skill_reader::{ReadRequest, SkillReader, Which, unless_gone, wins};
@@ -33,7 +33,7 @@ const DEFAULT_PAGE_SIZE: i32 = 20;
 const MAX_FOUND: i32 = 50;
 /// Versions that a fingerprint is compared with, newest first.
 const MAX_COMPARED_VERSIONS: i32 = 200;
-/// Skills that are looked at at once.
+/// Skills that are read at once.
 const LOOKUP_CONCURRENCY: usize = 8;
 
 /// The routes of the protocol.
@@ -51,8 +51,8 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(reader: SkillReader) -> R
         .with_state(reader)
 }
 
-/// Where the protocol is. Its clients want a whole address, so it is the one that
-/// this request came to; a proxy says in `X-Forwarded-Proto` that it speaks TLS.
+/// Returns where the protocol is. Its clients need a whole address, so it is the one that
+/// this request came to; a proxy states in `X-Forwarded-Proto` that it speaks TLS.
 async fn well_known(request: Request) -> Response {
     let (request, _) = request.into_parts();
     let call = match ReadRequest::read(&request, "") {
@@ -144,7 +144,7 @@ fn version_json(version: &v1::VersionInfo) -> Json {
     })
 }
 
-/// A skill as lists show it.
+/// Returns a skill as lists show it.
 fn summary(slug: &str, skill: &v1::SkillDetail) -> Map<String, Json> {
     let json = json!({
         "slug": slug,
@@ -178,7 +178,7 @@ async fn detail(
 fn latest(skill: &v1::SkillDetail) -> Json {
     let mut versions = skill.versions.iter();
     let active = versions.find(|version| version.version_number == skill.version_number);
-    // Where the active one is older than those that come along.
+    // The active version may be older than the ones that `GetSkill` lists.
     let other = || {
         json!({
             "version": skill.current_version,
@@ -201,12 +201,12 @@ async fn skill(reader: &SkillReader, call: &ReadRequest, slug: &str) -> Result<J
     }))
 }
 
-/// Skills that win their short name, as many as are asked for.
+/// Lists skills that win their short name.
 async fn skills(reader: &SkillReader, call: &ReadRequest) -> Result<Json, Refusal> {
     let limit = limit(call, MAX);
     let mut token = call.asked("cursor").unwrap_or_default().to_owned();
     let mut found: Vec<v1::SkillMetadata> = Vec::new();
-    // Some are passed over, so one page is not always enough.
+    // Skills that lost their short name are left out, so one page is not always enough.
     loop {
         let missing = limit - i32::try_from(found.len()).unwrap_or(limit);
         let page = reader.page(missing, &token, &call.context).await?;
@@ -238,7 +238,7 @@ async fn search(reader: &SkillReader, call: &ReadRequest) -> Result<Json, Refusa
     };
     let mut lookup = reader.lookup();
     let found = lookup.search(call.context.request(request)).await?;
-    // Of several skills with one short name only the one that wins it is here.
+    // A skill that lost its short name bears its id there, which no slug can be.
     let found = found.into_inner().results.into_iter();
     let found = found.filter(|skill| !skill.short_name.contains('/'));
     let results = stream::iter(found).map(|skill| async move {
@@ -266,6 +266,8 @@ fn score(why: &v1::SearchMatch) -> f64 {
         v1::MatchTier::NameWords => (0.75, 0.25),
         v1::MatchTier::Words | v1::MatchTier::Meaning | v1::MatchTier::Unspecified => (0.0, 0.75),
     };
+    // Scores have no upper bound, so they are mapped to the span of their tier; a better tier
+    // always wins.
     min + span * why.score / (1.0 + why.score)
 }
 
@@ -314,11 +316,10 @@ async fn one_version(
     let files: Vec<_> = files
         .into_iter()
         .map(|file| {
-            let hex = file.digest.strip_prefix("sha256:").unwrap_or(&file.digest);
             json!({
                 "path": file.path,
                 "size": file.size_bytes,
-                "sha256": hex,
+                "sha256": hex(file),
                 "contentType": file.mime_type,
             })
         })

@@ -1,4 +1,4 @@
-//! Discovery at well-known places: which skills there are, and their files.
+//! Discovery at well-known addresses: the skills of the server, and their files.
 //!
 //! * `/.well-known/agent-skills/index.json`, version 0.2.0: each skill is its
 //!   `SKILL.md` or, where it has more files, an archive, with the digest of its bytes.
@@ -11,6 +11,7 @@
 //! page while it is sent; its tag is the place in the log of changes.
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get};
@@ -20,7 +21,7 @@ use serde_json::{Value as Json, json};
 
 use super::problem::refused;
 use super::rest::nowhere;
-use super::skill_reader::{ReadRequest, SkillReader, Which, pieces, unless_gone, wins};
+use super::skill_reader::{ReadRequest, SkillReader, Which, unless_gone, wins};
 use contract::v1;
 use gateway::{Context, Refusal};
 use model::is_standard_name;
@@ -28,10 +29,10 @@ use model::is_standard_name;
 const SKILLS: &str = "/.well-known/agent-skills/";
 const SKILLS_0_1: &str = "/.well-known/skills/";
 const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
-/// Skills that are asked for at once, and looked at at once.
+/// Skills of a page, and skills whose files are read at once.
 const SKILLS_PER_PAGE: i32 = 200;
 const LOOKUP_CONCURRENCY: usize = 8;
-/// What a path of a file may have as it is.
+/// Characters of a path that need no escape.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'.')
@@ -81,10 +82,12 @@ async fn answer(
                 number,
                 ..Which::default()
             };
+            // A number is never used again, not even after a delete, so the answer is cached for
+            // good.
             call.immutable = true;
             file(reader, &id, slug, &which, &rest.join("/"), &call).await
         }
-        // What the name leads to now.
+        // The active version of the skill that wins the name.
         [name] if prefix == SKILLS => match name.strip_suffix(".tar.gz") {
             Some(name) if is_standard_name(name) => {
                 file(reader, name, name, &Which::default(), &archive(name), &call).await
@@ -120,9 +123,10 @@ async fn file(
     reader.file(id, which, path, call).await
 }
 
-/// The index of one of the versions.
+/// Writes the index of one of the two protocol versions.
 async fn index(reader: &SkillReader, call: &ReadRequest, new: bool) -> Result<Response, Refusal> {
     let first = reader.page(SKILLS_PER_PAGE, "", &call.context).await?;
+    // Weak: the tag stands for a position in the log, not for these bytes.
     let tag = format!("W/\"{}\"", first.resume_token);
     let begin = if new {
         format!("{{\"$schema\":\"{SCHEMA}\",\"skills\":[")
@@ -138,7 +142,7 @@ async fn index(reader: &SkillReader, call: &ReadRequest, new: bool) -> Result<Re
     let text = stream::iter([Ok(begin)])
         .chain(entries)
         .chain(stream::iter([Ok("\n]}\n".to_owned())]));
-    Ok(call.tagged(&tag, "application/json", pieces(text)))
+    Ok(call.tagged(&tag, "application/json", Body::from_stream(text)))
 }
 
 /// The entries of all skills that may be in an index, in the order of their ids.
@@ -184,7 +188,7 @@ fn entries(
         .try_filter_map(|entry| std::future::ready(Ok(entry)))
 }
 
-/// What an index says of a skill.
+/// Returns the entry of a skill in an index.
 async fn entry(
     reader: &SkillReader,
     context: &Context,

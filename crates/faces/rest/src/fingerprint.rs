@@ -16,14 +16,16 @@ const ORDER: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789";
 pub(super) fn fingerprint(files: &[v1::FileEntry]) -> String {
     let mut files: Vec<_> = files.iter().collect();
     files.sort_by(|a, b| compare(&a.path, &b.path));
-    let lines: Vec<_> = files
-        .iter()
-        .map(|file| {
-            let hex = file.digest.strip_prefix("sha256:").unwrap_or(&file.digest);
-            format!("{}:{hex}", file.path)
-        })
+    let lines = files.iter();
+    let lines: Vec<_> = lines
+        .map(|file| format!("{}:{}", file.path, hex(file)))
         .collect();
     Digest::of(lines.join("\n").as_bytes()).hex()
+}
+
+/// Returns the digest of a file without the name of its algorithm.
+pub(super) fn hex(file: &v1::FileEntry) -> &str {
+    file.digest.strip_prefix("sha256:").unwrap_or(&file.digest)
 }
 
 /// First without case, then lower case before upper. Letters beyond ASCII are
@@ -31,12 +33,8 @@ pub(super) fn fingerprint(files: &[v1::FileEntry]) -> String {
 fn compare(a: &str, b: &str) -> Ordering {
     let letters = a.chars().map(weight).cmp(b.chars().map(weight));
     let case = || {
-        let upper = |text: &str| {
-            text.chars()
-                .map(|c| c.is_ascii_uppercase())
-                .collect::<Vec<_>>()
-        };
-        upper(a).cmp(&upper(b))
+        let upper = |c: char| c.is_ascii_uppercase();
+        a.chars().map(upper).cmp(b.chars().map(upper))
     };
     letters.then_with(case)
 }

@@ -3,7 +3,7 @@
 use axum::extract::{Path, Request};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, post};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 
 use super::body::read_bytes;
 use super::problem::refused;
@@ -11,7 +11,7 @@ use ::sync::{Engine, Refused, Webhook};
 use admission::Peer;
 use model::{Code, Failure};
 
-/// Takes webhooks, each of which has its source synced soon. What it says is not read.
+/// Receives webhooks, each of which has its source synced soon. Their bodies are not parsed.
 pub fn hooks<S: Clone + Send + Sync + 'static>(engine: Engine) -> MethodRouter<S> {
     post(move |Path(source): Path<String>, request: Request| {
         let engine = engine.clone();
@@ -22,11 +22,12 @@ pub fn hooks<S: Clone + Send + Sync + 'static>(engine: Engine) -> MethodRouter<S
 async fn receive(engine: &Engine, source: &str, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let peer = Peer::of(&parts.extensions);
+    // The signature covers the bytes as sent, so the whole body is read first.
     let (body, _memory) = match read_bytes(&peer, body).await {
         Ok(taken) => taken,
         Err(refusal) => return refused(refusal),
     };
-    let header = |name: &str| header(&parts.headers, name);
+    let header = |name: &str| parts.headers.get(name)?.to_str().ok();
     let webhook = Webhook {
         signature: header("x-hub-signature-256"),
         token: header("x-gitlab-token"),
@@ -34,19 +35,14 @@ async fn receive(engine: &Engine, source: &str, request: Request) -> Response {
     };
     match engine.receive(source, &webhook) {
         Ok(()) => StatusCode::ACCEPTED.into_response(),
-        Err(Refused::NotOurs) => {
-            let error = Refused::NotOurs;
+        Err(error @ Refused::NotOurs) => {
             refused(Failure::new(Code::SourceNotFound, error.to_string()))
         }
         Err(error @ Refused::Secret(_)) => {
-            // Where a secret is, is not for who sends webhooks.
+            // The sender of a webhook must not learn where the secret is stored.
             tracing::warn!(%error, source, "a webhook was refused");
             let message = "the server cannot check the signature now; its log says why";
             refused(Failure::new(Code::SourceUnavailable, message))
         }
     }
-}
-
-fn header<'headers>(headers: &'headers HeaderMap, name: &str) -> Option<&'headers str> {
-    headers.get(name)?.to_str().ok()
 }

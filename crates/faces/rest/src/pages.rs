@@ -1,4 +1,4 @@
-//! What there is to read that is no call: the way in, health, the codes.
+//! Pages that are no calls: the start page, health, the codes.
 
 use std::sync::Arc;
 
@@ -42,20 +42,20 @@ const WELCOME: &str = include_str!("welcome.html");
 /// The page has a style of its own, and nothing else.
 const WELCOME_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// Whether the caller reads pages: programs that ask for anything get what is for programs.
+/// Returns whether the caller is a browser: programs, which accept anything, get JSON.
 fn is_browser(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT);
-    accept
-        .and_then(|accept| accept.to_str().ok())
-        .is_some_and(|accept| accept.contains("text/html"))
+    let accept = accept.and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("text/html"))
 }
 
-/// The way in, with the address by which the caller came.
+/// Returns the start page, with the address by which the caller came.
 fn page(headers: &HeaderMap) -> Response {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    // What a proxy with TLS says; who forges it shows itself a wrong address.
+    // A proxy with TLS sets it. Who forges it only sees a wrong address on its own page.
     let is_secure = text(FORWARDED_PROTO) == Some("https");
     let scheme = if is_secure { "https" } else { "http" };
+    // The host goes into HTML unescaped, so only characters that mean nothing there.
     let named = text(header::HOST).filter(|host| {
         let plain = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);
         !host.is_empty() && host.chars().all(plain)
@@ -128,7 +128,7 @@ impl CachedPage {
         }
     }
 
-    /// The page, or that it is the one that the caller has.
+    /// Answers with the page, or that the caller has it already.
     fn answer(&self, request: &HeaderMap) -> Response {
         let tag = (header::ETAG, self.tag.clone());
         if self.tag.to_str().is_ok_and(|tag| unchanged(request, tag)) {
@@ -147,7 +147,7 @@ impl CachedPage {
 }
 
 async fn errors(headers: HeaderMap) -> Response {
-    // A browser would store Markdown in a file.
+    // A browser would download Markdown instead of showing it.
     let kind = if is_browser(&headers) {
         "text/plain; charset=utf-8"
     } else {

@@ -31,7 +31,7 @@ pub fn refused(refusal: impl Into<Refusal>) -> Response {
     answer
 }
 
-/// What a client is told of the token that it has to get (RFC 6750, 3).
+/// Returns the challenge that tells a client which token it needs (RFC 6750, 3).
 fn bearer(refusal: &Refusal) -> Option<HeaderValue> {
     let error = match refusal.status {
         GrpcCode::Unauthenticated if refusal.code == Code::TokenRefused.name() => "invalid_token",
@@ -56,6 +56,7 @@ fn retry_after(status: StatusCode, refusal: &Refusal) -> Option<u64> {
     );
     later.then(|| {
         let delay = refusal.retry_after.unwrap_or(Duration::ZERO);
+        // Rounded up: a client that comes back too early is refused again.
         (delay + Duration::from_millis(999)).as_secs().max(1)
     })
 }
@@ -69,8 +70,8 @@ pub(super) fn json(refusal: &Refusal) -> Json {
     });
     let mut problem = Map::new();
     let mut say = |name: &str, value: Json| problem.insert(name.to_owned(), value);
-    // Relative, since the project has no address that would outlive it, and every server
-    // answers this one.
+    // Relative, since every server answers it itself, and an address of the project might not
+    // outlive it.
     say("type", json!(format!("/errors#{}", refusal.code)));
     say("title", json!(title));
     say("status", json!(status.as_u16()));
@@ -116,7 +117,7 @@ fn status(refusal: &Refusal) -> StatusCode {
             StatusCode::CONFLICT
         }
         GrpcCode::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
-        // Nobody reads it, but the log of a proxy does.
+        // The client is gone; 499 is what proxies log for that.
         GrpcCode::Cancelled => {
             StatusCode::from_u16(499).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
         }

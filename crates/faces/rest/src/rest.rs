@@ -48,7 +48,7 @@ impl Rest {
         context: Context,
     ) -> Result<Response, Refusal> {
         let headers = &request.headers;
-        // The memory of the body is taken until the answer is there.
+        // Held by name until the answer is ready: `_` alone would release it here.
         let peer = Peer::of(&request.extensions);
         let ReadBody {
             json,
@@ -89,24 +89,22 @@ pub(super) async fn answer(State(rest): State<Arc<Rest>>, request: Request) -> R
     let (parts, body) = request.into_parts();
     let mut context = Context::of(&parts);
     let id = HeaderValue::from_str(&context.request_id());
-    let found = UrlPath::parse(parts.uri.path());
-    let found = found
-        .as_ref()
-        .map(|path| rest.routes.find(&parts.method, path));
+    let path = UrlPath::parse(parts.uri.path());
+    let found = path.map(|path| rest.routes.find(&parts.method, &path));
     let mut answer = match found {
         Ok(RouteMatch::Rpc(way, path)) => {
             let answered = rest.call(way, path, parts, body, context).await;
+            // The access log names the route of a refused call too.
             let mut answer = answered.unwrap_or_else(refused);
             answer.extensions_mut().insert(way.name.clone());
             answer
         }
-        Ok(RouteMatch::Verbs(verbs)) => {
-            let mut verbs = verbs.clone();
+        Ok(RouteMatch::Verbs(mut verbs)) => {
             verbs.push("OPTIONS");
             wrong_verb(&parts.method, &verbs.join(", "))
         }
         Ok(RouteMatch::Nothing) => nowhere(parts.uri.path()),
-        Err(refusal) => refused(refusal.clone()),
+        Err(refusal) => refused(refusal),
     };
     if let Ok(id) = id {
         answer.headers_mut().insert(REQUEST_ID, id);
@@ -114,12 +112,12 @@ pub(super) async fn answer(State(rest): State<Arc<Rest>>, request: Request) -> R
     answer
 }
 
-/// A page that is only read was asked for something else.
+/// Answers another method than those of a page that is only read.
 pub async fn no_such_method(request: Request) -> Response {
     wrong_verb(request.method(), "GET, HEAD, OPTIONS")
 }
 
-/// The path takes other methods.
+/// Answers a method that the path does not take.
 fn wrong_verb(verb: &http::Method, allowed: &str) -> Response {
     let mut answer = if *verb == http::Method::OPTIONS {
         StatusCode::NO_CONTENT.into_response()
@@ -147,16 +145,15 @@ pub(super) fn nowhere(path: &str) -> Response {
     )
 }
 
-/// A caller's text in a sentence: not at any length.
+/// Shortens a caller's text for a sentence.
 fn shown(text: &str) -> String {
     match text.char_indices().nth(200) {
-        Some((end, _)) => text.get(..end).map(|text| format!("{text}…")),
-        None => None,
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
-    .unwrap_or_else(|| text.to_owned())
 }
 
-/// The pairs of a query.
+/// Parses the pairs of a query.
 pub(super) fn query(text: &str) -> Result<Vec<(String, String)>, Refusal> {
     let part = |text: &str| decode_part(&text.replace('+', " "), "query");
     let pairs = text.split('&').filter(|pair| !pair.is_empty());
@@ -168,7 +165,7 @@ pub(super) fn query(text: &str) -> Result<Vec<(String, String)>, Refusal> {
         .collect()
 }
 
-/// Where a client of server-sent events lost its stream is where it goes on.
+/// Continues a stream of server-sent events after the event that its client saw last.
 fn resume(way: &RpcRoute, headers: &HeaderMap, parts: &mut Parts) {
     let last = headers.get("last-event-id");
     let Some(last) = last.and_then(|value| value.to_str().ok()) else {

@@ -26,7 +26,7 @@ pub(super) struct Routes {
 struct PathRoutes {
     segments: Vec<Segment>,
     verb: Option<String>,
-    ways: Vec<RpcRoute>,
+    routes: Vec<RpcRoute>,
 }
 
 /// A route to an rpc.
@@ -40,14 +40,14 @@ pub(super) struct RpcRoute {
     pub(super) name: RouteName,
 }
 
-/// Where a request leads.
+/// The result of routing a request.
 #[derive(Debug)]
 pub(super) enum RouteMatch<'a> {
-    /// To an rpc, with the values of its path.
+    /// An rpc, with the values of its path.
     Rpc(&'a RpcRoute, Vec<(String, String)>),
-    /// To a path that takes these methods only.
+    /// A path that takes only these methods.
     Verbs(Vec<&'a str>),
-    /// Nowhere.
+    /// No path of the contract.
     Nothing,
 }
 
@@ -61,27 +61,27 @@ impl Routes {
                 let verb = Verb::from_bytes(route.verb.as_bytes())
                     .map_err(|_| TemplateError::of(&route.verb))?;
                 let template = Template::parse(&route.template)?;
-                let way = RpcRoute {
+                let rpc = RpcRoute {
                     verb,
                     template,
                     name: RouteName(route.template.as_str().into()),
                     method: Arc::clone(method),
                     route: route.clone(),
                 };
-                let (segments, verb) = (&way.template.segments, &way.template.verb);
+                let (segments, verb) = (&rpc.template.segments, &rpc.template.verb);
                 let same =
                     |shape: &&mut PathRoutes| shape.segments == *segments && shape.verb == *verb;
                 match shapes.iter_mut().find(same) {
-                    Some(shape) => shape.ways.push(way),
+                    Some(shape) => shape.routes.push(rpc),
                     None => shapes.push(PathRoutes {
                         segments: segments.clone(),
                         verb: verb.clone(),
-                        ways: vec![way],
+                        routes: vec![rpc],
                     }),
                 }
             }
         }
-        // Of equal segments, those with a verb are more exact.
+        // Those with a verb first: else `/s/{x}` would take `/s/a:undo` as the thing `a:undo`.
         shapes.sort_by(|a, b| {
             let by_segments = a.segments.cmp(&b.segments);
             by_segments.then_with(|| a.verb.is_none().cmp(&b.verb.is_none()))
@@ -89,13 +89,13 @@ impl Routes {
         Ok(Self { shapes })
     }
 
-    /// Where a request leads. `HEAD` goes where `GET` goes.
+    /// Routes a request. `HEAD` goes where `GET` goes.
     pub(super) fn find(&self, verb: &Verb, path: &UrlPath) -> RouteMatch<'_> {
         let takes = |shape: &&PathRoutes| {
             shape
-                .ways
+                .routes
                 .first()
-                .is_some_and(|way| way.template.takes(path))
+                .is_some_and(|rpc| rpc.template.takes(path))
         };
         let Some(shape) = self.shapes.iter().find(takes) else {
             return RouteMatch::Nothing;
@@ -105,10 +105,10 @@ impl Routes {
         } else {
             verb
         };
-        if let Some(way) = shape.ways.iter().find(|way| way.verb == *asked) {
-            return RouteMatch::Rpc(way, way.template.values(path));
+        if let Some(rpc) = shape.routes.iter().find(|rpc| rpc.verb == *asked) {
+            return RouteMatch::Rpc(rpc, rpc.template.values(path));
         }
-        let mut verbs: Vec<_> = shape.ways.iter().map(|way| way.verb.as_str()).collect();
+        let mut verbs: Vec<_> = shape.routes.iter().map(|rpc| rpc.verb.as_str()).collect();
         if verbs.contains(&"GET") {
             verbs.push("HEAD");
         }
@@ -128,11 +128,11 @@ mod tests {
     /// `GetSkill skill_id=a`, `405 GET HEAD`, `404`.
     fn found(routes: &Routes, verb: &Verb, path: &str) -> String {
         match routes.find(verb, &UrlPath::parse(path).expect("a path")) {
-            RouteMatch::Rpc(way, values) => {
+            RouteMatch::Rpc(rpc, values) => {
                 let values = values
                     .into_iter()
                     .map(|(name, value)| format!(" {name}={value}"));
-                way.method.name.clone() + &values.collect::<String>()
+                rpc.method.name.clone() + &values.collect::<String>()
             }
             RouteMatch::Verbs(verbs) => format!("405 {}", verbs.join(" ")),
             RouteMatch::Nothing => "404".to_owned(),
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn no_route_of_the_contract_hides_another() {
         for shape in routes().shapes {
-            let mut verbs: Vec<_> = shape.ways.iter().map(|way| way.verb.as_str()).collect();
+            let mut verbs: Vec<_> = shape.routes.iter().map(|rpc| rpc.verb.as_str()).collect();
             verbs.sort_unstable();
             let all = verbs.len();
             verbs.dedup();

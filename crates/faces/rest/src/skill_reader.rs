@@ -1,5 +1,4 @@
-//! The skills as discovery protocols see them: by short name, with files and
-//! archives.
+//! Reads skills for discovery protocols: by short name, with files and archives.
 //!
 //! These protocols know a skill by one name, so of several skills with a short name
 //! only the one that wins it is here.
@@ -8,13 +7,12 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
-use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use quick_cache::sync::Cache;
 use tonic::Code;
 
-use super::stream::{sandbox, unchanged};
+use super::stream::{sandbox, set, unchanged};
 use access::Access;
 use contract::v1;
 use contract::v1::lookup_client::LookupClient;
@@ -94,8 +92,8 @@ impl SkillReader {
         files: &v1::ListFilesResponse,
         context: &Context,
     ) -> Result<String, Refusal> {
-        // By the digest of the version, which is that of its bytes: so it is never out of
-        // date.
+        // Keyed by the digest of the version, which decides the bytes of its archive, so an entry
+        // never goes stale.
         if let Some(digest) = self.archives.get(&files.digest) {
             return Ok(digest);
         }
@@ -104,15 +102,13 @@ impl SkillReader {
             ..Which::default()
         };
         let format = v1::ArchiveFormat::TarGz;
-        let (info, _) = self
-            .export(&files.skill_id, &which, format, true, context)
-            .await?;
-        self.archives
-            .insert(files.digest.clone(), info.digest.clone());
-        Ok(info.digest)
+        let exported = self.export(&files.skill_id, &which, format, true, context);
+        let digest = exported.await?.0.digest;
+        self.archives.insert(files.digest.clone(), digest.clone());
+        Ok(digest)
     }
 
-    /// What an archive is, and its bytes as they come.
+    /// Exports an archive: its description, and its bytes as they come.
     async fn export(
         &self,
         skill_id: &str,
@@ -151,11 +147,8 @@ impl SkillReader {
         let (info, body) = exported.await?;
         let name = format!("attachment; filename=\"{}\"", info.file_name);
         let mut answer = call.file(&info.digest, &info.mime_type, body);
-        let headers = answer.headers_mut();
-        // Slugs and versions are plain text.
-        if let Ok(name) = HeaderValue::from_str(&name) {
-            headers.insert(header::CONTENT_DISPOSITION, name);
-        }
+        // Slugs and versions are plain text, so the name needs no escapes.
+        set(answer.headers_mut(), header::CONTENT_DISPOSITION, &name);
         if answer.status() == StatusCode::OK {
             let size = info.size_bytes.unsigned_abs();
             let headers = answer.headers_mut();
@@ -198,7 +191,7 @@ pub(super) fn wins(skill: &v1::SkillMetadata) -> bool {
     !skill.short_name.is_empty() && !skill.short_name.contains('/')
 }
 
-/// It was there a moment ago.
+/// Turns a skill that was deleted in the meantime into none.
 pub(super) fn unless_gone<T>(read: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -207,7 +200,7 @@ pub(super) fn unless_gone<T>(read: Result<T, Refusal>) -> Result<Option<T>, Refu
     }
 }
 
-/// A request for something to read, taken apart.
+/// The parts of a request to read something.
 #[derive(Debug)]
 pub(super) struct ReadRequest {
     pub(super) context: Context,
@@ -215,9 +208,9 @@ pub(super) struct ReadRequest {
     pub(super) path: Vec<String>,
     pub(super) query: Vec<(String, String)>,
     headers: HeaderMap,
-    /// It never changes where it came from.
+    /// The answer never changes.
     pub(super) immutable: bool,
-    /// Nobody signed in, so everybody would get the same.
+    /// The caller did not sign in, so all such callers get the same answer.
     is_anonymous: bool,
 }
 
@@ -242,9 +235,8 @@ impl ReadRequest {
     /// The first value of a key of the query.
     pub(super) fn asked(&self, name: &str) -> Option<&str> {
         let mut pairs = self.query.iter();
-        let pair = pairs.find(|(key, _)| key == name);
-        pair.map(|(_, value)| value.as_str())
-            .filter(|value| !value.is_empty())
+        let (_, value) = pairs.find(|(key, _)| key == name)?;
+        Some(value.as_str()).filter(|value| !value.is_empty())
     }
 
     /// A header of the request.
@@ -252,7 +244,7 @@ impl ReadRequest {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// Bytes with their digest, or that the caller has them.
+    /// Answers with bytes and their digest, or that the caller has them already.
     pub(super) fn file(&self, digest: &str, media: &str, body: Body) -> Response {
         self.tagged(&format!("\"{digest}\""), media, body)
     }
@@ -260,29 +252,20 @@ impl ReadRequest {
     pub(super) fn tagged(&self, tag: &str, media: &str, body: Body) -> Response {
         let cache = match (self.immutable, self.is_anonymous) {
             (true, true) => "public, max-age=31536000, immutable",
-            // A cache that many share would give it to who may not see it.
+            // A shared cache would serve it to callers that may not see it.
             (true, false) => "private, max-age=31536000, immutable",
             (false, _) => "no-cache",
         };
         let mut headers = HeaderMap::new();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
-        for (name, value) in [(header::ETAG, tag), (header::CONTENT_TYPE, media)] {
-            if let Ok(value) = HeaderValue::from_str(value) {
-                headers.insert(name, value);
-            }
-        }
+        set(&mut headers, header::ETAG, tag);
+        set(&mut headers, header::CONTENT_TYPE, media);
         sandbox(&mut headers);
         if unchanged(&self.headers, tag) {
+            // An answer without a body has no type; the other headers update the cached copy.
             headers.remove(header::CONTENT_TYPE);
             return (StatusCode::NOT_MODIFIED, headers).into_response();
         }
         (headers, body).into_response()
     }
-}
-
-/// A body that is written piece by piece; a refusal breaks it off.
-pub(super) fn pieces(
-    pieces: impl futures_util::Stream<Item = Result<String, Refusal>> + Send + 'static,
-) -> Body {
-    Body::from_stream(pieces.map(|piece| piece.map(Bytes::from)))
 }

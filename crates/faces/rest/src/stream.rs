@@ -14,11 +14,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::problem;
 use gateway::{Answer, Refusal};
 
-/// The field of a message that says where to go on after it.
+/// The field of a message with the position to continue from.
 pub(super) const RESUME: &str = "resume_token";
-/// How often a stream that has nothing to say says so.
+/// How often an idle stream sends a comment, so that proxies do not close it.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
-/// What goes into a file name of a header as it is.
+/// Characters of a file name in a header that need no escape.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
 /// Messages as server-sent events.
@@ -29,7 +29,7 @@ pub(super) fn events(
         Ok(answer) => {
             let event = Event::default().data(answer.text());
             let id = answer.fact(RESUME);
-            // A token of another server could hold what an id cannot.
+            // axum panics on an id with these, and a token may come from another server.
             match id.filter(|id| !id.contains(['\0', '\r', '\n'])) {
                 Some(id) => event.id(id),
                 None => event,
@@ -44,7 +44,7 @@ pub(super) fn events(
     let mut answer = Sse::new(events)
         .keep_alive(KeepAlive::new().interval(KEEPALIVE_INTERVAL))
         .into_response();
-    // A proxy that gathers would keep events from their reader.
+    // nginx buffers answers by default, which would delay events.
     let headers = answer.headers_mut();
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     answer
@@ -66,11 +66,8 @@ pub(super) async fn download(
     let media = fact("mime_type").unwrap_or_else(|| "application/octet-stream".to_owned());
     set(&mut headers, header::CONTENT_TYPE, &media);
     if let Some(name) = fact("file_name") {
-        set(
-            &mut headers,
-            header::CONTENT_DISPOSITION,
-            &attachment(&name),
-        );
+        let name = attachment(&name);
+        set(&mut headers, header::CONTENT_DISPOSITION, &name);
     }
     sandbox(&mut headers);
     if let Some(digest) = fact("digest") {
@@ -80,7 +77,8 @@ pub(super) async fn download(
             return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
         }
     }
-    // A stream that begins without bytes only says what it would be.
+    // A stream that begins without bytes is a description only (`info_only`), so its size is not
+    // that of the body.
     let begins = first
         .as_ref()
         .is_some_and(|first: &Answer| !first.bytes(field).is_empty());
@@ -90,7 +88,7 @@ pub(super) async fn download(
     let field = field.to_owned();
     let pieces = stream::iter(first.map(Ok)).chain(answers);
     let bytes = pieces.map(move |answer| answer.map(|answer| answer.bytes(&field)));
-    // Empty pieces end nothing, but some clients think so.
+    // Left out, since some clients take an empty piece for the end.
     let bytes = bytes.filter(|piece: &Result<Bytes, Refusal>| {
         let says = piece.as_ref().map_or(true, |bytes| !bytes.is_empty());
         std::future::ready(says)
@@ -98,13 +96,14 @@ pub(super) async fn download(
     Ok((headers, Body::from_stream(bytes)).into_response())
 }
 
-fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+/// Sets a header, or leaves it out where no header can hold the value.
+pub(super) fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
     }
 }
 
-/// Text of a skill's author is data: no page, no script, not of this origin.
+/// Marks the text of a skill's author as data: no page, no script, not of this origin.
 pub(super) fn sandbox(headers: &mut HeaderMap) {
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,
@@ -112,14 +111,14 @@ pub(super) fn sandbox(headers: &mut HeaderMap) {
     );
     headers.insert(
         header::CONTENT_SECURITY_POLICY,
-        // A page out of a skill would have the origin of this server otherwise, which may call
-        // it.
+        // Without it, a page in a skill would run with the origin of this server and could call it.
         HeaderValue::from_static("sandbox; default-src 'none'"),
     );
 }
 
-/// `If-None-Match` names this tag, or any.
+/// Returns whether `If-None-Match` names this tag, or any.
 pub(super) fn unchanged(request: &HeaderMap, tag: &str) -> bool {
+    // `If-None-Match` compares weakly (RFC 9110, 13.1.2).
     let strong = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let tag = strong(tag);
     let known = request.get_all(header::IF_NONE_MATCH).iter();
@@ -130,7 +129,7 @@ pub(super) fn unchanged(request: &HeaderMap, tag: &str) -> bool {
         .any(|known| known == tag || known == "*")
 }
 
-/// A file to save under this name.
+/// Returns the `Content-Disposition` of a file with this name.
 fn attachment(name: &str) -> String {
     let plain = name
         .chars()

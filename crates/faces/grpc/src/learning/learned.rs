@@ -1,4 +1,4 @@
-//! Paths, exercises and progress, in the words of the contract.
+//! Paths, exercises and progress as messages of the contract.
 
 use courses::{
     Difficulty, Exercise, ExerciseDifficulty, ExerciseKind, Feedback, LearningPath, Solution,
@@ -7,62 +7,48 @@ use courses::{
 use model::Code;
 
 use super::super::convert::{count, time};
+use super::super::enums::same_variants;
 use ::learning::{
     Activity, ActivityKind, Completion, Earned, LastReview, LearnerState, Opened, PathStatus,
     Reason, Status,
 };
 use contract::v1;
 
+same_variants!(fn difficulty / known_difficulty(Difficulty) -> PathDifficulty {
+    Beginner, Intermediate, Advanced
+});
+
+same_variants!(fn exercise_type(ExerciseKind) -> ExerciseType {
+    Tutorial, Practice, Challenge, Project
+});
+
+same_variants!(fn exercise_difficulty(ExerciseDifficulty) -> ExerciseDifficulty {
+    Easy, Medium, Hard
+});
+
+same_variants!(fn exercise_status(Status) -> ExerciseStatus {
+    Locked, Available, InProgress, Completed
+});
+
+same_variants!(fn validation_type(ValidationKind) -> ValidationType {
+    Output, Pattern, Manual, Test
+});
+
+same_variants!(pub(super) fn path_status(PathStatus) -> PathStatus {
+    NotStarted, InProgress, Completed
+});
+
+same_variants!(pub(super) fn verdict(Verdict) -> Verdict { Pass, Fail, Error, Pending });
+
+same_variants!(fn activity_type(ActivityKind) -> ActivityType {
+    ExerciseCompleted, PathStarted, AchievementEarned, PathCompleted, ProgressReset,
+    SubmissionReviewed
+});
+
+same_variants!(pub(super) fn reason(Reason) -> NextReason { Continue, New, Review, Weak });
+
 pub(super) fn difficulty_of(difficulty: i32) -> Option<Difficulty> {
-    match v1::PathDifficulty::try_from(difficulty).unwrap_or_default() {
-        v1::PathDifficulty::Unspecified => None,
-        v1::PathDifficulty::Beginner => Some(Difficulty::Beginner),
-        v1::PathDifficulty::Intermediate => Some(Difficulty::Intermediate),
-        v1::PathDifficulty::Advanced => Some(Difficulty::Advanced),
-    }
-}
-
-fn difficulty(difficulty: Difficulty) -> v1::PathDifficulty {
-    match difficulty {
-        Difficulty::Beginner => v1::PathDifficulty::Beginner,
-        Difficulty::Intermediate => v1::PathDifficulty::Intermediate,
-        Difficulty::Advanced => v1::PathDifficulty::Advanced,
-    }
-}
-
-fn exercise_type(kind: ExerciseKind) -> v1::ExerciseType {
-    match kind {
-        ExerciseKind::Tutorial => v1::ExerciseType::Tutorial,
-        ExerciseKind::Practice => v1::ExerciseType::Practice,
-        ExerciseKind::Challenge => v1::ExerciseType::Challenge,
-        ExerciseKind::Project => v1::ExerciseType::Project,
-    }
-}
-
-fn exercise_status(status: Status) -> v1::ExerciseStatus {
-    match status {
-        Status::Locked => v1::ExerciseStatus::Locked,
-        Status::Available => v1::ExerciseStatus::Available,
-        Status::InProgress => v1::ExerciseStatus::InProgress,
-        Status::Completed => v1::ExerciseStatus::Completed,
-    }
-}
-
-pub(super) fn path_status(status: PathStatus) -> v1::PathStatus {
-    match status {
-        PathStatus::NotStarted => v1::PathStatus::NotStarted,
-        PathStatus::InProgress => v1::PathStatus::InProgress,
-        PathStatus::Completed => v1::PathStatus::Completed,
-    }
-}
-
-pub(super) fn verdict(verdict: Verdict) -> v1::Verdict {
-    match verdict {
-        Verdict::Pass => v1::Verdict::Pass,
-        Verdict::Fail => v1::Verdict::Fail,
-        Verdict::Error => v1::Verdict::Error,
-        Verdict::Pending => v1::Verdict::Pending,
-    }
+    known_difficulty(v1::PathDifficulty::try_from(difficulty).unwrap_or_default())
 }
 
 fn completion(of: Completion) -> v1::PathCompletion {
@@ -74,7 +60,7 @@ fn completion(of: Completion) -> v1::PathCompletion {
 }
 
 pub(super) fn summary(
-    standing: &LearnerState,
+    state: &LearnerState,
     path: &LearningPath,
     progress: bool,
 ) -> v1::LearningPathSummary {
@@ -87,12 +73,12 @@ pub(super) fn summary(
         estimated_hours: path.estimated_hours,
         exercise_count: count(path.exercises.len()),
         skills_covered: path.skills_covered.clone(),
-        progress: progress.then(|| completion(standing.completion(path))),
+        progress: progress.then(|| completion(state.completion(path))),
     }
 }
 
 pub(super) fn detail(
-    standing: &LearnerState,
+    state: &LearnerState,
     path: &LearningPath,
     exercises: bool,
 ) -> v1::LearningPathDetail {
@@ -106,10 +92,10 @@ pub(super) fn detail(
         estimated_hours: path.estimated_hours,
         exercise_count: count(path.exercises.len()),
         skills_covered: path.skills_covered.clone(),
-        progress: Some(completion(standing.completion(path))),
+        progress: Some(completion(state.completion(path))),
         prerequisites: path.prerequisites.clone(),
         learning_objectives: path.objectives.clone(),
-        exercises: listed.map(|it| in_list(it, standing.status(it))).collect(),
+        exercises: listed.map(|it| in_list(it, state.status(it))).collect(),
         related_paths: path.related_paths.clone(),
         introduction: path.introduction.clone(),
     }
@@ -136,7 +122,7 @@ pub(super) fn files(solution: &Solution) -> Vec<v1::SolutionFile> {
         .collect()
 }
 
-/// An exercise as its learner sees it: of what grades it only what is shown.
+/// Converts an exercise as its learner sees it: without hidden cases and the solution.
 pub(super) fn exercise(opened: &Opened) -> v1::ExerciseDetail {
     let Opened {
         exercise,
@@ -145,6 +131,7 @@ pub(super) fn exercise(opened: &Opened) -> v1::ExerciseDetail {
         review,
     } = opened;
     let file_name = exercise.file_name.clone().unwrap_or_default();
+    // A solution that is one text begins from one text; one of several files from files.
     let (starter_code, starter_files) = match exercise.starter_text() {
         Some(text) => (text, Vec::new()),
         None => (String::new(), files(&exercise.starter)),
@@ -154,24 +141,13 @@ pub(super) fn exercise(opened: &Opened) -> v1::ExerciseDetail {
         path_id: exercise.path_id.clone(),
         title: exercise.title.clone(),
         r#type: exercise_type(exercise.kind).into(),
-        difficulty: match exercise.difficulty {
-            ExerciseDifficulty::Easy => v1::ExerciseDifficulty::Easy,
-            ExerciseDifficulty::Medium => v1::ExerciseDifficulty::Medium,
-            ExerciseDifficulty::Hard => v1::ExerciseDifficulty::Hard,
-        }
-        .into(),
+        difficulty: exercise_difficulty(exercise.difficulty).into(),
         estimated_minutes: exercise.estimated_minutes,
         instructions: exercise.instructions.clone(),
         starter_code,
         hints_remaining: count(opened.hints_left()),
         hints: hints.clone(),
-        validation_type: match exercise.validation {
-            ValidationKind::Output => v1::ValidationType::Output,
-            ValidationKind::Pattern => v1::ValidationType::Pattern,
-            ValidationKind::Manual => v1::ValidationType::Manual,
-            ValidationKind::Test => v1::ValidationType::Test,
-        }
-        .into(),
+        validation_type: validation_type(exercise.validation).into(),
         expected_output: exercise.expected_output.clone().unwrap_or_default(),
         test_cases: exercise
             .shown_cases
@@ -202,7 +178,7 @@ fn last_review(review: &LastReview) -> v1::LastReview {
     }
 }
 
-/// Why a solution does not pass, where it is known that it does not.
+/// Returns why a solution does not pass; none where it does, or where a review is pending.
 pub(super) fn error(verdict: Verdict, feedback: &Feedback) -> Option<v1::SolutionError> {
     let code = match verdict {
         Verdict::Pass | Verdict::Pending => return None,
@@ -218,23 +194,17 @@ pub(super) fn error(verdict: Verdict, feedback: &Feedback) -> Option<v1::Solutio
 
 pub(super) fn feedback(feedback: Feedback, details: bool) -> v1::SolutionFeedback {
     let (passed, failed) = (count(feedback.passed()), count(feedback.failed()));
-    let Feedback {
-        summary,
-        results,
-        suggestions,
-        exemplary_aspects,
-        improvement_areas,
-    } = feedback;
     if !details {
         return v1::SolutionFeedback {
-            summary,
+            summary: feedback.summary,
             ..Default::default()
         };
     }
     let test_results = v1::TestResults {
         passed,
         failed,
-        details: results
+        details: feedback
+            .results
             .into_iter()
             .map(|result| v1::TestResult {
                 test_name: result.name,
@@ -247,11 +217,12 @@ pub(super) fn feedback(feedback: Feedback, details: bool) -> v1::SolutionFeedbac
             .collect(),
     };
     v1::SolutionFeedback {
-        summary,
+        summary: feedback.summary,
+        // Work that a person reviews has no cases, and 0 of 0 passed would read like a result.
         test_results: Some(test_results).filter(|it| !it.details.is_empty()),
-        suggestions,
-        exemplary_aspects,
-        improvement_areas,
+        suggestions: feedback.suggestions,
+        exemplary_aspects: feedback.exemplary_aspects,
+        improvement_areas: feedback.improvement_areas,
     }
 }
 
@@ -267,25 +238,8 @@ pub(super) fn achievement(earned: &Earned) -> v1::Achievement {
 pub(super) fn activity(activity: Activity) -> v1::ActivityEntry {
     v1::ActivityEntry {
         timestamp: Some(time(activity.time)),
-        r#type: match activity.kind {
-            ActivityKind::ExerciseCompleted => v1::ActivityType::ExerciseCompleted,
-            ActivityKind::PathStarted => v1::ActivityType::PathStarted,
-            ActivityKind::AchievementEarned => v1::ActivityType::AchievementEarned,
-            ActivityKind::PathCompleted => v1::ActivityType::PathCompleted,
-            ActivityKind::ProgressReset => v1::ActivityType::ProgressReset,
-            ActivityKind::SubmissionReviewed => v1::ActivityType::SubmissionReviewed,
-        }
-        .into(),
+        r#type: activity_type(activity.kind).into(),
         details: activity.details,
         score: activity.score,
-    }
-}
-
-pub(super) fn reason(reason: Reason) -> v1::NextReason {
-    match reason {
-        Reason::Continue => v1::NextReason::Continue,
-        Reason::New => v1::NextReason::New,
-        Reason::Review => v1::NextReason::Review,
-        Reason::Weak => v1::NextReason::Weak,
     }
 }

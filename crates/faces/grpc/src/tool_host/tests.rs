@@ -61,7 +61,7 @@ async fn attach(
     authorization: &str,
     first: v1::Hello,
 ) -> Result<(Mouth, Streaming<v1::AttachResponse>), Status> {
-    let server = ToolHostServer::new(Handlers::new(ToolHostService::new(host.clone())))
+    let server = ToolHostServer::new(Handlers::new(ToolHostService(host.clone())))
         .max_decoding_message_size(host.max_message_bytes());
     let (mouth, messages) = mpsc::unbounded_channel();
     say(&mouth, Says::Hello(first));
