@@ -1,6 +1,7 @@
 //! How a query was understood, and what to do where nothing was found.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use super::fuse::Tier;
 use super::query::{SearchQuery, Sort, SortBy};
@@ -9,6 +10,7 @@ use super::snapshot::Slot;
 use super::terms::Terms;
 use super::tokens::{self, Stemmer};
 use super::top_k::Ranked;
+use model::listed;
 
 /// Skills of the result that are looked at, the best ones.
 pub(super) const MAX_EXAMINED_SKILLS: usize = 20;
@@ -30,7 +32,7 @@ pub struct Repair {
 }
 
 /// How a query was understood.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Analysis {
     /// The query with its spelling corrected.
     pub interpreted: String,
@@ -51,10 +53,7 @@ impl Analysis {
         Self {
             interpreted: tokens::folded(query),
             intent: GENERAL.to_owned(),
-            refinements: Vec::new(),
-            repairs: Vec::new(),
-            unknown: Vec::new(),
-            meaning_share: 0.0,
+            ..Self::default()
         }
     }
 
@@ -79,182 +78,29 @@ impl Analysis {
 const NAME: &str = "skill_name";
 const GENERAL: &str = "general";
 
-/// Beginnings of words, and the matter they speak of; the first that fits is it.
-const MATTERS: &[(&str, &[&str])] = &[
-    (
-        "testing_framework",
-        &[
-            "jest",
-            "vitest",
-            "pytest",
-            "junit",
-            "mocha",
-            "cypress",
-            "playwright",
-            "selenium",
-            "rspec",
-        ],
-    ),
-    (
-        "testing",
-        &["test", "tdd", "coverage", "mock", "assert", "e2e", "fuzz"],
-    ),
-    (
-        "debugging",
-        &[
-            "debug",
-            "troubleshoot",
-            "diagnos",
-            "bug",
-            "crash",
-            "stacktrace",
-        ],
-    ),
-    (
-        "security",
-        &[
-            "secur", "vulnerab", "auth", "oauth", "secret", "encrypt", "threat", "owasp", "pentest",
-        ],
-    ),
-    (
-        "deployment",
-        &[
-            "deploy",
-            "release",
-            "rollout",
-            "docker",
-            "kubernet",
-            "k8s",
-            "helm",
-            "terraform",
-            "cicd",
-            "ci",
-            "pipeline",
-        ],
-    ),
-    ("code_review", &["review", "refactor", "lint", "cleanup"]),
-    (
-        "documentation",
-        &["document", "docs", "readme", "changelog", "tutorial"],
-    ),
-    (
-        "database",
-        &[
-            "database", "sql", "postgres", "mysql", "sqlite", "mongo", "redis", "migrat", "schema",
-            "query",
-        ],
-    ),
-    (
-        "performance",
-        &[
-            "perform",
-            "optimi",
-            "latency",
-            "profil",
-            "slow",
-            "benchmark",
-            "cach",
-        ],
-    ),
-    (
-        "monitoring",
-        &[
-            "monitor", "observab", "log", "trac", "metric", "alert", "incident",
-        ],
-    ),
-    (
-        "data_analysis",
-        &[
-            "data",
-            "analy",
-            "statist",
-            "chart",
-            "dashboard",
-            "spreadsheet",
-            "excel",
-            "csv",
-        ],
-    ),
-    (
-        "machine_learning",
-        &[
-            "machine",
-            "model",
-            "train",
-            "llm",
-            "prompt",
-            "rag",
-            "embedding",
-            "agent",
-        ],
-    ),
-    (
-        "design",
-        &[
-            "design", "ui", "ux", "figma", "css", "layout", "accessib", "a11y",
-        ],
-    ),
-    (
-        "marketing",
-        &[
-            "market", "seo", "campaign", "brand", "ads", "copywrit", "social",
-        ],
-    ),
-    (
-        "writing",
-        &[
-            "write", "writing", "blog", "article", "essay", "edit", "translat",
-        ],
-    ),
-    (
-        "research",
-        &["research", "literature", "paper", "survey", "compar"],
-    ),
-    (
-        "planning",
-        &[
-            "plan",
-            "roadmap",
-            "spec",
-            "requirement",
-            "estimat",
-            "brainstorm",
-        ],
-    ),
-    (
-        "web_development",
-        &[
-            "react", "vue", "angular", "svelte", "next", "html", "frontend", "web",
-        ],
-    ),
-    (
-        "mobile_development",
-        &[
-            "mobile", "ios", "android", "flutter", "swift", "kotlin", "native",
-        ],
-    ),
-    (
-        "api_development",
-        &[
-            "api", "rest", "graphql", "grpc", "endpoint", "webhook", "backend",
-        ],
-    ),
-];
+/// Intents, each with the beginnings of words that speak of it; the first that fits is it.
+static INTENTS: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
+    include_str!("analysis/intents.txt")
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(intent, beginnings)| (intent, listed(beginnings).collect()))
+        .collect()
+});
 
 fn intent(terms: &Terms, first: Option<&Ranked>) -> String {
     if first.is_some_and(|first| first.tier == Tier::Name) {
         return NAME.to_owned();
     }
     let words: Vec<&str> = terms.interpreted.split(' ').collect();
-    let matter = MATTERS.iter().find(|(_, beginnings)| {
+    let intent = INTENTS.iter().find(|(_, beginnings)| {
         words.iter().any(|word| {
             beginnings.iter().any(|beginning| {
                 // Short ones are whole words: `ci` begins too many others.
-                *word == *beginning || beginning.len() > 3 && word.starts_with(beginning)
+                word == beginning || beginning.len() > 3 && word.starts_with(beginning)
             })
         })
     });
-    matter.map_or(GENERAL, |(matter, _)| matter).to_owned()
+    intent.map_or(GENERAL, |(intent, _)| intent).to_owned()
 }
 
 /// The query with a word more: one that several of the best have in their names and
@@ -291,12 +137,17 @@ fn refinements(terms: &Terms, stemmer: &mut Stemmer, found: &[&Slot]) -> Vec<Str
         .into_values()
         .filter(|(_, count)| *count >= MIN_REFINED_SKILLS && *count < found.len())
         .collect();
-    words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    keep_most_frequent(&mut words, MAX_REFINEMENTS);
+    let words = words.into_iter();
     words
-        .into_iter()
-        .take(MAX_REFINEMENTS)
         .map(|(word, _)| format!("{} {word}", terms.interpreted))
         .collect()
+}
+
+/// Keeps the most frequent of some values, in this order; among equals in that of the alphabet.
+pub(super) fn keep_most_frequent(values: &mut Vec<(String, usize)>, max: usize) {
+    values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    values.truncate(max);
 }
 
 /// Why an order that was asked for is none.
@@ -347,12 +198,9 @@ impl SearchResults {
     /// What is found before there is an index.
     pub(super) fn nothing(query: &SearchQuery) -> Self {
         Self {
-            hits: Vec::new(),
-            total: 0,
-            has_more: false,
             analysis: Analysis::of_nothing(&query.text),
-            facets: Vec::new(),
             suggestions: vec![BUILDING.to_owned()],
+            ..Self::default()
         }
     }
 }
