@@ -66,6 +66,17 @@ pub trait Embedder: Debug + Send + Sync {
     }
 }
 
+/// Brings a vector to length 1 and returns the length that it had; one of length 0 stays as it is.
+fn normalize(vector: &mut [f32]) -> f32 {
+    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+    if length > 0.0 {
+        for value in vector {
+            *value /= length;
+        }
+    }
+    length
+}
+
 /// Vectors cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]

@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use super::pieces::Pieces;
-use super::{EmbedError, Embedder};
+use super::{EmbedError, Embedder, normalize};
 use model::Digest;
 
 /// Values of a row.
@@ -46,19 +46,9 @@ impl Table {
                 *sum += f32::from(byte.cast_signed());
             }
         }
-        unit(sum)
+        normalize(&mut sum);
+        sum
     }
-}
-
-/// A vector at length 1; one of length 0 stays as it is.
-fn unit(mut vector: Vec<f32>) -> Vec<f32> {
-    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
-    if length > 0.0 {
-        for value in &mut vector {
-            *value /= length;
-        }
-    }
-    vector
 }
 
 impl Embedder for Table {

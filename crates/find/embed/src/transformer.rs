@@ -43,7 +43,7 @@ use tokenizers::{
 
 pub use folder::OpenError;
 
-use super::{EmbedError, Embedder};
+use super::{EmbedError, Embedder, normalize};
 use bert::{Bert, Pooling, Token};
 use folder::{Folder, Tensors};
 use model::{Digest, caught, panic_words};
@@ -112,14 +112,6 @@ impl Transformer {
             Ok(_) => Ok(model),
             Err(EmbedError(problem)) => Err(OpenError::damaged(folder, problem)),
         }
-    }
-
-    /// The same with so many threads for a batch. Without, half of the processors,
-    /// and no more than four.
-    #[must_use]
-    pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
-        self.threads = threads;
-        self
     }
 
     /// The tokens of a text; none where it says nothing.
@@ -253,16 +245,10 @@ fn cut<'a, 'b>(order: &'a [(usize, &'b [Token])], max: usize) -> Vec<&'a [(usize
 
 /// A vector at length 1.
 fn unit(mut vector: Vec<f32>) -> Result<Vec<f32>, EmbedError> {
-    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
-    if !length.is_finite() {
+    if !normalize(&mut vector).is_finite() {
         return Err(EmbedError(
             "the model's values grow beyond all numbers".to_owned(),
         ));
-    }
-    if length > 0.0 {
-        for value in &mut vector {
-            *value /= length;
-        }
     }
     Ok(vector)
 }

@@ -17,6 +17,9 @@
     clippy::indexing_slicing,
     reason = "the shape of a model says how long everything is, and loading checks it"
 )]
+// What a dispatch does not inline is compiled for the baseline of the platform, without the wide
+// instructions that the dispatch is there for.
+#![expect(clippy::inline_always, reason = "only inside a dispatch it is widened")]
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -125,7 +128,6 @@ impl<'a> Columns<'a> {
     }
 
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "only inside the loop it is widened")]
     fn rows(self) -> impl Iterator<Item = &'a [f32]> {
         let columns = self.first..self.first + self.count;
         let rows = self.values.chunks_exact(self.stride);
@@ -146,10 +148,6 @@ impl WithSimd for Product<'_> {
 
     // As many sums as there are registers for, less those of the panel.
     #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "only inside the dispatch it is widened"
-    )]
     fn with_simd<S: Simd>(self, simd: S) {
         match S::F32_LANES {
             16 => self.run::<S, 12, 1>(simd),
@@ -162,10 +160,6 @@ impl WithSimd for Product<'_> {
 
 impl Product<'_> {
     #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "only inside the dispatch it is widened"
-    )]
     fn run<S: Simd, const ROWS: usize, const PARTS: usize>(self, simd: S) {
         let inputs = self.right.inputs.max(1);
         let count = self.left.values.len() / self.left.stride;
@@ -197,10 +191,6 @@ impl Product<'_> {
 }
 
 #[inline(always)]
-#[expect(
-    clippy::inline_always,
-    reason = "only inside the dispatch it is widened"
-)]
 fn tile<S: Simd, const ROWS: usize, const PARTS: usize>(
     simd: S,
     left: &[[f32; ROWS]],
@@ -295,10 +285,6 @@ impl Activation {
 
 /// The sum, in as many parts as a processor may add at once.
 #[inline(always)]
-#[expect(
-    clippy::inline_always,
-    reason = "only inside the dispatch it is widened"
-)]
 fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     let (chunks, rest) = values.as_chunks::<PANEL_WIDTH>();
     let mut sums = [0.0; PANEL_WIDTH];
@@ -313,10 +299,6 @@ fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
 /// The error function, to within 5e-7: the ratio of polynomials that Eigen and XLA
 /// take.
 #[inline(always)]
-#[expect(
-    clippy::inline_always,
-    reason = "only inside the dispatch it is widened"
-)]
 fn erf(x: f32) -> f32 {
     let x = x.clamp(-4.0, 4.0);
     let square = x * x;
@@ -343,11 +325,7 @@ const ROUNDING_OFFSET: f32 = 12_582_912.0;
 
 /// A power of e, to within 1e-7 of it, of what is at most 80; as Cephes has it.
 #[inline(always)]
-#[expect(
-    clippy::inline_always,
-    clippy::cast_possible_truncation,
-    reason = "only inside the dispatch it is widened; the range is bounded"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the range is bounded")]
 fn exp(x: f32) -> f32 {
     let x = x.max(-87.0);
     let twos = (x * std::f32::consts::LOG2_E + ROUNDING_OFFSET) - ROUNDING_OFFSET;
