@@ -20,9 +20,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
 use super::indexer::Indexer;
-use super::{Error, Inner, row_of};
+use super::{Error, Inner, scale, vectors};
 use embed::Embedder;
-use model::{SkillKey, caught};
+use model::{Digest, SkillKey, caught};
 use registry::{Registry, Watch, WatchFilter};
 
 /// How long events are waited for that are committed together.
@@ -206,13 +206,9 @@ impl IndexWork {
             drop(indexer);
             indexer = Indexer::new(&folder, inner.registry.clone(), dimensions)?;
         }
-        let cache = match &inner.embedder {
-            Some(embedder) => {
-                let file = vectors_file(inner, &**embedder);
-                Some(Cache::open(&file, &**embedder)?)
-            }
-            None => None,
-        };
+        let cache = inner.embedder.as_deref();
+        let cache = cache.map(|embedder| Cache::open(&vectors_file(inner, embedder), embedder));
+        let cache = cache.transpose()?;
         indexer.reload(0)?;
         let mut work = Self {
             pending: cache.is_some(),
@@ -224,7 +220,7 @@ impl IndexWork {
             stop,
         };
         work.remember_vectors();
-        work.publish(inner);
+        inner.publish(work.indexer.snapshot());
         Ok(work)
     }
 
@@ -279,12 +275,8 @@ impl IndexWork {
         if catches_up {
             self.remember_vectors();
         }
-        self.publish(inner);
-        Ok(())
-    }
-
-    fn publish(&self, inner: &Inner) {
         inner.publish(self.indexer.snapshot());
+        Ok(())
     }
 
     /// Gives each skill the vector that was made for its text before.
@@ -334,18 +326,30 @@ impl IndexWork {
                 }
             }
         }
-        let asked: Vec<&str> = texts.iter().map(|(_, _, text)| text.as_str()).collect();
-        let vectors = embedder.embed(&asked)?;
-        let mut rows = Vec::with_capacity(vectors.len());
-        for ((ordinal, digest, _), vector) in texts.iter().zip(vectors) {
-            let row = row_of(&vector);
-            self.indexer.set_vector(*ordinal, &row);
-            rows.push((*digest, row));
-        }
-        cache.put(&rows)?;
-        self.publish(inner);
+        cache.put(&embed(&mut self.indexer, &**embedder, &texts)?)?;
+        inner.publish(self.indexer.snapshot());
         Ok(())
     }
+}
+
+/// Makes vectors of texts, each of which is that of the skill of an ordinal. Returns them as rows,
+/// by the digests of the texts.
+pub(super) fn embed(
+    indexer: &mut Indexer,
+    embedder: &dyn Embedder,
+    texts: &[(u32, Digest, String)],
+) -> Result<Vec<(Digest, Vec<i8>)>, Error> {
+    let asked: Vec<&str> = texts.iter().map(|(_, _, text)| text.as_str()).collect();
+    let vectors = embedder.embed(&asked)?;
+    let rows = texts
+        .iter()
+        .zip(vectors)
+        .map(|((ordinal, digest, _), vector)| {
+            let row = vectors::row(&vector, scale(vector.len()));
+            indexer.set_vector(*ordinal, &row);
+            (*digest, row)
+        });
+    Ok(rows.collect())
 }
 
 /// The file of the vectors of an embedder: each has its own, so that whoever opens the

@@ -78,7 +78,7 @@ mod view;
 mod vocabulary;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -91,8 +91,8 @@ pub use error::Error;
 pub use explain::{MatchExplanation, Snippet};
 pub use filter::Filters;
 pub use fuse::Tier;
-use local::Front;
 pub use local::LocalIndex;
+use local::{Front, Layer};
 pub use query::{SearchQuery, Sort, SortBy};
 pub use schema::Part;
 pub use search::{Facet, Hit, SearchResults};
@@ -102,7 +102,7 @@ use embed::Embedder;
 use executor::{Kind, Stop};
 use postings::Postings;
 use registry::Registry;
-use search::{Layer, SearchScratch};
+use search::SearchScratch;
 use snapshot::Snapshot;
 use view::SearchView;
 
@@ -182,9 +182,7 @@ impl Inner {
         self.snapshot.store(Some(Arc::new(snapshot)));
         self.progress.send_replace(progress);
     }
-}
 
-impl Inner {
     fn with_scratches<T>(&self, work: impl FnOnce(&mut Vec<SearchScratch>) -> T) -> T {
         let lock = self.scratches.lock();
         work(&mut lock.unwrap_or_else(PoisonError::into_inner))
@@ -256,11 +254,6 @@ pub fn stems(text: &str) -> Vec<String> {
     let mut stemmer = tokens::Stemmer::default();
     let words = folded_words(text).into_iter();
     words.map(|word| stemmer.stem(&word).to_owned()).collect()
-}
-
-/// A vector as it is kept.
-fn row_of(vector: &[f32]) -> Vec<i8> {
-    vectors::row(vector, scale(vector.len()))
 }
 
 impl SearchIndex {
@@ -394,11 +387,5 @@ impl SearchIndex {
         let search = move |stop: &Stop| index.search(&query, stop);
         let executor = self.inner.registry.executor();
         executor.run_fallible(Kind::Search, search).await
-    }
-
-    /// The index had to be made anew since the last time that it caught up.
-    #[must_use]
-    pub fn is_failing(&self) -> bool {
-        self.inner.failed.load(Ordering::Relaxed)
     }
 }

@@ -15,13 +15,13 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::analysis::{self, BUILDING};
+use super::follow::embed;
 use super::indexer::Indexer;
 use super::query::by_score;
-use super::search::{Layer, MAX_FACET_VALUES};
-use super::snapshot::Snapshot;
+use super::search::MAX_FACET_VALUES;
+use super::snapshot::{Slot, Snapshot};
 use super::{
     Error, Facet, Hit, Inner, SearchIndex, SearchQuery, SearchResults, Sort, SortBy, document,
-    row_of,
 };
 use executor::Stop;
 use model::{Digest, caught};
@@ -41,6 +41,32 @@ pub struct LocalIndex {
 pub(super) struct Front {
     pub(super) registry: Registry,
     index: LocalIndex,
+}
+
+/// What one of two indexes shows of its skills where one is in front of the other.
+#[derive(Clone, Copy)]
+pub(super) struct Layer<'a> {
+    /// All skills that there are.
+    pub(super) catalog: &'a Catalog,
+    /// The index is that of the skills of folders, the one in front.
+    pub(super) is_front: bool,
+    /// How much of the query words answer in the other one.
+    pub(super) answered: f32,
+    /// The vector of the query, once one of them had it made.
+    pub(super) vector: &'a OnceLock<Vec<f32>>,
+}
+
+impl Layer<'_> {
+    /// The index may have skills that are not to be seen.
+    pub(super) fn hides_any(&self) -> bool {
+        self.is_front || self.catalog.hides_any()
+    }
+
+    /// A skill of the index is the one that its id leads to.
+    pub(super) fn shows(&self, slot: &Slot) -> bool {
+        let head = self.catalog.get(&slot.head.id.key());
+        self.is_front == head.is_some_and(|head| head.is_local())
+    }
 }
 
 impl SearchIndex {
@@ -85,13 +111,7 @@ impl SearchIndex {
                 }
             }
             for some in texts.chunks(embedder.batch().max(1)) {
-                let asked: Vec<&str> = some.iter().map(|(_, _, text)| text.as_str()).collect();
-                let made = embedder.embed(&asked)?;
-                for ((ordinal, meaning, _), vector) in some.iter().zip(made) {
-                    let row = row_of(&vector);
-                    indexer.set_vector(*ordinal, &row);
-                    vectors.insert(*meaning, row);
-                }
+                vectors.extend(embed(&mut indexer, &**embedder, some)?);
             }
         }
         let inner = Inner::new(registry, self.inner.folder.clone(), embedder);
@@ -235,10 +255,7 @@ fn counted(here: Vec<Facet>, mut all: Vec<Facet>) -> Vec<Facet> {
                 None => known.values.push((value, count)),
             }
         }
-        known
-            .values
-            .sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        known.values.truncate(MAX_FACET_VALUES);
+        analysis::keep_most_frequent(&mut known.values, MAX_FACET_VALUES);
     }
     all
 }

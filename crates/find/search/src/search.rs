@@ -11,6 +11,7 @@ use super::analysis::{self, Analysis};
 use super::explain::{Explainer, MatchExplanation};
 use super::fuse::{self, MIN_NEAR, Tier};
 use super::lexical::{Cell, Scratch, TermWeights};
+use super::local::Layer;
 use super::query::{SearchQuery, Sort, SortBy, by_score};
 use super::snapshot::{Slot, Snapshot};
 use super::terms::Terms;
@@ -20,7 +21,7 @@ use super::{Error, Inner, retrieve, tokens};
 use embed::Embedder;
 use executor::Stop;
 use model::Location;
-use registry::{Catalog, Head};
+use registry::Head;
 
 /// Skills that only meaning finds, at most.
 const MAX_SEMANTIC_ONLY: usize = 50;
@@ -50,7 +51,7 @@ pub struct Facet {
 }
 
 /// What was found.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SearchResults {
     /// A page of it, the best first.
     pub hits: Vec<Hit>,
@@ -96,32 +97,6 @@ struct Search<'a> {
     meaning: f32,
     /// When it is, for what depends on how old a skill is.
     now: Timestamp,
-}
-
-/// What one of two indexes shows of its skills where one is in front of the other.
-#[derive(Clone, Copy)]
-pub(super) struct Layer<'a> {
-    /// All skills that there are.
-    pub(super) catalog: &'a Catalog,
-    /// The index is that of the skills of folders, the one in front.
-    pub(super) is_front: bool,
-    /// How much of the query words answer in the other one.
-    pub(super) answered: f32,
-    /// The vector of the query, once one of them had it made.
-    pub(super) vector: &'a OnceLock<Vec<f32>>,
-}
-
-impl Layer<'_> {
-    /// The index may have skills that are not to be seen.
-    fn hides_any(&self) -> bool {
-        self.is_front || self.catalog.hides_any()
-    }
-
-    /// A skill of the index is the one that its id leads to.
-    fn shows(&self, slot: &Slot) -> bool {
-        let head = self.catalog.get(&slot.head.id.key());
-        self.is_front == head.is_some_and(|head| head.is_local())
-    }
 }
 
 /// Runs a search on a state of the index. Says also how much of the query words answer.
@@ -469,8 +444,7 @@ impl Search<'_> {
             .into_iter()
             .map(|(field, counts)| {
                 let mut values: Vec<_> = counts.into_iter().collect();
-                values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-                values.truncate(MAX_FACET_VALUES);
+                analysis::keep_most_frequent(&mut values, MAX_FACET_VALUES);
                 Facet { field, values }
             })
             .filter(|facet| !facet.values.is_empty())

@@ -73,7 +73,7 @@ impl Terms {
         stemmer: &mut Stemmer,
         query: &str,
     ) -> tantivy::Result<Self> {
-        let dictionary = Dictionary::new(snapshot);
+        let dictionary = Dictionary(snapshot);
         let typed: Vec<String> = tokens::list(query).into_iter().map(|w| w.text).collect();
         let mut terms = Self {
             folded: typed.join(" "),
