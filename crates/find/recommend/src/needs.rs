@@ -139,6 +139,12 @@ const NATIVE: &[&str] = &[
     "iced",
 ];
 
+/// The technologies that are certain enough.
+fn known(analysis: &Analysis) -> impl Iterator<Item = &TechStackItem> {
+    let stack = analysis.stack.iter();
+    stack.filter(|item| item.confidence >= MIN_CONFIDENCE)
+}
+
 /// A relational database, or what is for one.
 pub(super) fn is_relational(item: &TechStackItem) -> bool {
     has_fact(&item.technology_id, Fact::Database) && !NO_SQL.contains(&item.technology_id.as_str())
@@ -155,16 +161,10 @@ pub(super) struct Shape<'a> {
 
 impl<'a> Shape<'a> {
     pub(super) fn of(analysis: &'a Analysis) -> Self {
-        let known = || {
-            analysis
-                .stack
-                .iter()
-                .filter(|item| item.confidence >= MIN_CONFIDENCE)
-        };
-        let languages = || known().filter(|item| item.kind == TechnologyKind::Language);
+        let languages = || known(analysis).filter(|item| item.kind == TechnologyKind::Language);
         let own = languages().find(|item| !BESIDE.contains(&item.technology_id.as_str()));
         // Scripts are the project where it runs nothing that others wrote.
-        let runs = known().find(|item| {
+        let runs = known(analysis).find(|item| {
             item.kind == TechnologyKind::Platform
                 && !has_fact(&item.technology_id, Fact::ContinuousIntegration)
                 && !has_fact(&item.technology_id, Fact::Database)
@@ -184,25 +184,16 @@ impl<'a> Shape<'a> {
 
     /// It has a relational database.
     pub(super) fn is_relational(&self) -> bool {
-        let mut known = self
-            .analysis
-            .stack
-            .iter()
-            .filter(|item| item.confidence >= MIN_CONFIDENCE);
-        self.language.is_some() && known.any(is_relational)
+        self.language.is_some() && known(self.analysis).any(is_relational)
     }
 
     /// A user interface for browsers. Beside what is native, the one of a server.
     fn web(&self) -> Option<String> {
         let is_native = self.uses(NATIVE).is_some();
-        let mut stack = self.analysis.stack.iter();
-        let item = stack.find(|item| {
+        let item = known(self.analysis).find(|item| {
             let id = item.technology_id.as_str();
             let has = |fact: Fact| has_fact(id, fact);
-            item.confidence >= MIN_CONFIDENCE
-                && has(Fact::Frontend)
-                && !NATIVE.contains(&id)
-                && (!is_native || has(Fact::Backend))
+            has(Fact::Frontend) && !NATIVE.contains(&id) && (!is_native || has(Fact::Backend))
         })?;
         Some(format!("the project uses {}", item.name))
     }
@@ -235,10 +226,7 @@ impl<'a> Shape<'a> {
 
     /// One of these technologies is in use.
     fn uses(&self, ids: &[&str]) -> Option<String> {
-        let mut stack = self.analysis.stack.iter();
-        let item = stack.find(|item| {
-            item.confidence >= MIN_CONFIDENCE && ids.contains(&item.technology_id.as_str())
-        })?;
+        let item = known(self.analysis).find(|item| ids.contains(&item.technology_id.as_str()))?;
         Some(format!("the project uses {}", item.name))
     }
 
@@ -256,8 +244,7 @@ impl<'a> Shape<'a> {
         if !self.has(Fact::Deployment) && !self.has(Fact::ContinuousIntegration) {
             return None;
         }
-        let known = |item: &&TechStackItem| item.confidence >= MIN_CONFIDENCE;
-        let item = self.analysis.stack.iter().find(known)?;
+        let item = known(self.analysis).next()?;
         self.language
             .is_none()
             .then(|| format!("the project uses {}", item.name))

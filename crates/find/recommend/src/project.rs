@@ -105,22 +105,16 @@ const AS_WELL: &[(&str, &str)] = &[
 impl<'a> Project<'a> {
     /// A codebase that was analysed.
     pub(super) fn of(analysis: &'a Analysis) -> Self {
-        let mut stack: BTreeMap<&str, Used<'_>> = BTreeMap::new();
-        for item in analysis
-            .stack
-            .iter()
-            .filter(|item| item.confidence >= MIN_CONFIDENCE)
-        {
-            let weight = weight(item);
-            stack.insert(
-                &item.technology_id,
-                Used {
-                    item,
-                    as_well: None,
-                    weight,
-                },
-            );
-        }
+        let known = analysis.stack.iter();
+        let known = known.filter(|item| item.confidence >= MIN_CONFIDENCE);
+        let used = known.map(|item| Used {
+            item,
+            as_well: None,
+            weight: weight(item),
+        });
+        let mut stack: BTreeMap<&str, Used<'_>> = used
+            .map(|used| (used.item.technology_id.as_str(), used))
+            .collect();
         for (one, other) in AS_WELL {
             if let Some(used) = stack.get(one).copied() {
                 let weight = used.weight * 0.9;

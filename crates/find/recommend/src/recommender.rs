@@ -14,7 +14,10 @@ use super::fit::{Fit, fit};
 use super::needs::Need;
 use super::project::Project;
 use super::ranking::Candidates;
-use super::recommendation::{Gap, Mode, Reason, ReasonKind, Recommendation, Wish};
+use super::recommendation::ReasonKind::{
+    self, AuthorReputation, GapCoverage, PopularPairing, TechnologyMatch,
+};
+use super::recommendation::{Gap, Mode, Reason, Recommendation, Wish};
 use super::subject::Subject;
 use super::texts::shown;
 
@@ -48,8 +51,24 @@ pub(super) struct Recommender<'a> {
 }
 
 impl Recommender<'_> {
-    fn add(&mut self, head: &Arc<Head>, reason: Reason, is_essential: bool) {
+    fn add(&mut self, head: &Arc<Head>, kind: ReasonKind, text: String, confidence: f64) {
+        self.add_reason(head, kind, text, confidence, false);
+    }
+
+    fn add_reason(
+        &mut self,
+        head: &Arc<Head>,
+        kind: ReasonKind,
+        text: String,
+        confidence: f64,
+        is_essential: bool,
+    ) {
         if !self.is_left_out(head) {
+            let reason = Reason {
+                kind,
+                text,
+                confidence,
+            };
             self.candidates.add(head, reason, is_essential);
         }
     }
@@ -127,23 +146,13 @@ impl Recommender<'_> {
                     ""
                 }
             );
-            let reason = Reason {
-                kind: ReasonKind::TechnologyMatch,
-                text,
-                confidence: found.score,
-            };
-            self.add(head, reason, found.is_essential);
+            let essential = found.is_essential;
+            self.add_reason(head, TechnologyMatch, text, found.score, essential);
         }
         if let Some(found) = &fit.need {
-            let reason = Reason {
-                kind: ReasonKind::GapCoverage,
-                text: format!(
-                    "No {} skills are installed, and {}",
-                    found.need.area, found.need.because
-                ),
-                confidence: found.score,
-            };
-            self.add(head, reason, false);
+            let Need { area, because, .. } = found.need;
+            let text = format!("No {area} skills are installed, and {because}");
+            self.add(head, GapCoverage, text, found.score);
         }
     }
 
@@ -166,12 +175,7 @@ impl Recommender<'_> {
                     shown(used.item),
                     self.short(&hit.head)
                 );
-                let reason = Reason {
-                    kind: ReasonKind::TechnologyMatch,
-                    text,
-                    confidence: SEMANTIC_WEIGHT,
-                };
-                self.add(&hit.head, reason, false);
+                self.add(&hit.head, TechnologyMatch, text, SEMANTIC_WEIGHT);
             }
         }
         Ok(())
@@ -184,12 +188,8 @@ impl Recommender<'_> {
             for target in self.requires(&head)? {
                 let reference = Reference::parse(&target);
                 if let Ok(resolved) = Lookup::resolve_among(&catalog, &reference) {
-                    let reason = Reason {
-                        kind: ReasonKind::PopularPairing,
-                        text: format!("{}, which is installed, requires it", self.short(&head)),
-                        confidence: REQUIRED_WEIGHT,
-                    };
-                    self.add(&resolved.head, reason, false);
+                    let text = format!("{}, which is installed, requires it", self.short(&head));
+                    self.add(&resolved.head, PopularPairing, text, REQUIRED_WEIGHT);
                 }
             }
         }
@@ -201,15 +201,9 @@ impl Recommender<'_> {
                 if let Ok(resolved) = resolved
                     && here.contains(&resolved.head.id.key())
                 {
-                    let reason = Reason {
-                        kind: ReasonKind::PopularPairing,
-                        text: format!(
-                            "It goes with {}, which is installed",
-                            self.short(&resolved.head)
-                        ),
-                        confidence: GOES_WITH_WEIGHT,
-                    };
-                    self.add(&head, reason, false);
+                    let other = self.short(&resolved.head);
+                    let text = format!("It goes with {other}, which is installed");
+                    self.add(&head, PopularPairing, text, GOES_WITH_WEIGHT);
                 }
             }
         }
@@ -243,12 +237,7 @@ impl Recommender<'_> {
             } else {
                 continue;
             };
-            let reason = Reason {
-                kind: ReasonKind::AuthorReputation,
-                text,
-                confidence: SAME_AUTHOR_WEIGHT,
-            };
-            self.add(&head, reason, false);
+            self.add(&head, AuthorReputation, text, SAME_AUTHOR_WEIGHT);
         }
     }
 
