@@ -62,45 +62,21 @@ pub use reserved::{reserve, with_reader};
 pub use resource::{Amounts, Resource};
 pub use timeout::timeout;
 
-/// What is free of each resource.
+/// The free part of each resource, in the order of [`Resource::ALL`].
 #[derive(Debug)]
-struct Free {
-    connections: Semaphore,
-    handshakes: Semaphore,
-    calls: Semaphore,
-    streams: Semaphore,
-    workers: Semaphore,
-    sessions: Semaphore,
-    requests: Semaphore,
-    answers: Semaphore,
-}
+struct Free([Semaphore; Resource::ALL.len()]);
 
 impl Free {
     fn new(amount: impl Fn(Resource) -> usize) -> Self {
-        let semaphore = |resource| Semaphore::new(amount(resource).min(Semaphore::MAX_PERMITS));
-        Self {
-            connections: semaphore(Resource::Connections),
-            handshakes: semaphore(Resource::Handshakes),
-            calls: semaphore(Resource::Calls),
-            streams: semaphore(Resource::Streams),
-            workers: semaphore(Resource::Workers),
-            sessions: semaphore(Resource::Sessions),
-            requests: semaphore(Resource::Requests),
-            answers: semaphore(Resource::Answers),
-        }
+        Self(
+            Resource::ALL
+                .map(|resource| Semaphore::new(amount(resource).min(Semaphore::MAX_PERMITS))),
+        )
     }
 
+    #[expect(clippy::indexing_slicing, reason = "a semaphore for every resource")]
     fn of(&self, resource: Resource) -> &Semaphore {
-        match resource {
-            Resource::Connections => &self.connections,
-            Resource::Handshakes => &self.handshakes,
-            Resource::Calls => &self.calls,
-            Resource::Streams => &self.streams,
-            Resource::Workers => &self.workers,
-            Resource::Sessions => &self.sessions,
-            Resource::Requests => &self.requests,
-            Resource::Answers => &self.answers,
-        }
+        &self.0[resource as usize]
     }
 }
 
@@ -349,16 +325,19 @@ impl Peer {
     /// What it may have of a resource at most.
     #[must_use]
     pub fn limit(&self, resource: Resource) -> usize {
-        let admission = Admission(Arc::clone(&self.account.admission));
-        if self.account.free.is_none() {
-            return admission.limit(resource);
+        match self.account.free {
+            None => self.admission().limit(resource),
+            Some(_) => self.admission().share(resource),
         }
-        admission.share(resource)
+    }
+
+    fn admission(&self) -> Admission {
+        Admission(Arc::clone(&self.account.admission))
     }
 
     /// Nobody may have more of a resource, however long it waits.
     fn may_have(&self, resource: Resource, units: usize) -> Result<(), Full> {
-        if units > Admission(Arc::clone(&self.account.admission)).limit(resource) {
+        if units > self.admission().limit(resource) {
             return Err(Full::All);
         }
         if units > self.limit(resource) {

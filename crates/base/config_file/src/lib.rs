@@ -137,13 +137,6 @@ impl Document {
         leaves(&self.root, String::new(), &read.secrets, &mut found);
         found
     }
-
-    /// The line of each key.
-    fn lines(&self) -> BTreeMap<String, usize> {
-        let mut found = BTreeMap::new();
-        lines(&self.root, String::new(), &mut found);
-        found
-    }
 }
 
 /// Mistakes of a file as lines, each with its place.
@@ -167,9 +160,11 @@ impl SettingLocations {
     /// Those of a document.
     #[must_use]
     pub fn new(file: &Path, document: &Document) -> Self {
+        let mut found = BTreeMap::new();
+        lines(&document.root, String::new(), &mut found);
         Self {
             file: file.to_owned(),
-            lines: document.lines(),
+            lines: found,
         }
     }
 
@@ -183,26 +178,20 @@ impl SettingLocations {
         line.unwrap_or_default()
     }
 
-    /// The line of it.
+    /// The line of a setting, or of what it would be in.
     #[must_use]
-    pub fn line(&self, key: &str) -> Option<usize> {
-        line_of(&self.lines, key)
+    pub fn line(&self, mut key: &str) -> Option<usize> {
+        loop {
+            if let Some(line) = self.lines.get(key) {
+                return Some(*line);
+            }
+            key = key.get(..key.rfind(['.', '['])?)?;
+        }
     }
 
     /// A setting comes from elsewhere.
     pub fn forget(&mut self, key: &str) {
         self.lines.remove(key);
-    }
-}
-
-/// The line of a key, or of what it would be in.
-fn line_of(lines: &BTreeMap<String, usize>, key: &str) -> Option<usize> {
-    let mut key = key;
-    loop {
-        if let Some(line) = lines.get(key) {
-            return Some(*line);
-        }
-        key = key.get(..key.rfind(['.', '['])?)?;
     }
 }
 

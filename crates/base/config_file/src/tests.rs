@@ -232,13 +232,13 @@ workers:
             "5 workers[1].token = {env: X}",
         ]
     );
-    let lines = document.lines();
+    let locations = SettingLocations::new(Path::new("a.yaml"), &document);
     for (key, line) in [
         ("workers[0].token", Some(4)),
         ("workers[1].skills[3]", Some(5)),
         ("limits.calls", None),
     ] {
-        assert_eq!(line_of(&lines, key), line, "{key}");
+        assert_eq!(locations.line(key), line, "{key}");
     }
     let without: Config = document.read_without("names", bounds).expect("settings");
     assert_eq!((without.names.len(), without.workers.len()), (0, 2));

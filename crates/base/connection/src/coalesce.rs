@@ -68,13 +68,10 @@ impl<C: Future> Future for Coalesce<C> {
         this.turn.task.register(cx.waker());
         if !this.turn.waits.swap(true, Ordering::SeqCst) {
             // Has tokio wake us when it has run out of ready tasks.
-            return match pin!(tokio::task::yield_now()).poll(cx) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(()) => {
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
-                }
-            };
+            if pin!(tokio::task::yield_now()).poll(cx).is_ready() {
+                cx.waker().wake_by_ref();
+            }
+            return Poll::Pending;
         }
         // Before the connection looks: whoever comes after its look wakes it again.
         this.turn.waits.store(false, Ordering::SeqCst);

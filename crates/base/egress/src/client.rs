@@ -212,14 +212,12 @@ fn is_redirect(status: StatusCode) -> bool {
 
 /// A request that failed: because of its address, or otherwise.
 fn failed(error: reqwest::Error) -> Error {
-    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-    while let Some(cause) = next {
-        if let Some(refused) = cause.downcast_ref::<Refused>() {
-            return Error::Refused(refused.clone());
-        }
-        next = cause.source();
+    let first: &(dyn std::error::Error + 'static) = &error;
+    let mut causes = std::iter::successors(Some(first), |cause| cause.source());
+    match causes.find_map(|cause| cause.downcast_ref::<Refused>()) {
+        Some(refused) => Error::Refused(refused.clone()),
+        None => Error::Request(error.without_url()),
     }
-    Error::Request(error.without_url())
 }
 
 /// What a failed request means, in words. Names no address.

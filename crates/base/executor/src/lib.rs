@@ -109,10 +109,9 @@ impl Executor {
         }
     }
 
-    fn pool(&self, kind: Kind) -> Result<&Pool, Error> {
-        // There is one for each.
-        let pool = self.inner.pools.get(kind as usize);
-        pool.ok_or_else(|| Error::Failed("a kind of work without permits".to_owned()))
+    #[expect(clippy::indexing_slicing, reason = "a pool for every kind")]
+    fn pool(&self, kind: Kind) -> &Pool {
+        &self.inner.pools[kind as usize]
     }
 
     /// Runs work of a kind once there is a permit for it. Dropping the future gives up:
@@ -128,7 +127,7 @@ impl Executor {
         kind: Kind,
         work: impl FnOnce(&Stop) -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let pool = self.pool(kind)?;
+        let pool = self.pool(kind);
         let deadline = deadline::current();
         let permit = pool.acquire(kind, deadline).await?;
         // What waits for as long as its stream does has its time from here on.

@@ -19,9 +19,8 @@ pub struct Stop {
 impl Stop {
     pub(super) fn new(stopping: &Arc<AtomicBool>, deadline: Instant) -> Self {
         Self {
-            left: Arc::default(),
             stopping: Arc::clone(stopping),
-            deadline: Some(deadline),
+            ..Self::at(deadline)
         }
     }
 

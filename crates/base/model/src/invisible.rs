@@ -58,14 +58,15 @@ pub fn invisible(text: &str) -> impl Iterator<Item = (usize, char, Invisible)> {
     let text = if plain { "" } else { text };
     let has_rtl = text.chars().any(is_rtl);
     let mut before = None;
-    let mut flag = Flag::None;
+    let mut in_flag = false;
     let mut chars = text.char_indices().peekable();
     std::iter::from_fn(move || {
         loop {
             let (at, c) = chars.next()?;
             let after = chars.peek().map(|(_, c)| *c);
-            flag = flag.with(c, text.get(at..).unwrap_or_default());
-            let kind = kind(before, c, after, has_rtl).filter(|_| flag != Flag::Inside);
+            let is_tag = matches!(c, '\u{E0020}'..='\u{E007F}');
+            in_flag = in_flag && is_tag || is_flag(text.get(at..).unwrap_or_default());
+            let kind = kind(before, c, after, has_rtl).filter(|_| !in_flag);
             before = Some(c);
             if let Some(kind) = kind {
                 return Some((at, c, kind));
@@ -81,35 +82,16 @@ fn is_plain(byte: u8) -> bool {
 
 /// The flags of England, Scotland and Wales are a black flag and Unicode Tags:
 /// the only ones that Unicode recommends (UTS 51, `RGI_Emoji_Tag_Sequence`).
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Flag {
-    None,
-    Inside,
-}
-
 const FLAGS: [&str; 3] = [
     "\u{1F3F4}\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}",
     "\u{1F3F4}\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}",
     "\u{1F3F4}\u{E0067}\u{E0062}\u{E0077}\u{E006C}\u{E0073}\u{E007F}",
 ];
 
-impl Flag {
-    fn with(self, c: char, from_here: &str) -> Self {
-        let is_tag = matches!(c, '\u{E0020}'..='\u{E007F}');
-        match self {
-            Self::Inside if is_tag => Self::Inside,
-            _ if c == '\u{1F3F4}' && FLAGS.iter().any(|flag| is_flag(flag, from_here)) => {
-                Self::Inside
-            }
-            _ => Self::None,
-        }
-    }
-}
-
-/// The text begins with this flag, and no further tags hang on it.
-fn is_flag(flag: &str, text: &str) -> bool {
-    text.strip_prefix(flag)
-        .is_some_and(|rest| !rest.starts_with(|c| matches!(c, '\u{E0000}'..='\u{E0FFF}')))
+/// The text begins with one of the flags, and no further tags hang on it.
+fn is_flag(text: &str) -> bool {
+    let mut behind = FLAGS.iter().filter_map(|flag| text.strip_prefix(flag));
+    behind.any(|rest| !rest.starts_with(|c| matches!(c, '\u{E0000}'..='\u{E0FFF}')))
 }
 
 fn kind(before: Option<char>, c: char, after: Option<char>, has_rtl: bool) -> Option<Invisible> {

@@ -142,24 +142,17 @@ impl VersionedReference {
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
         let active = VersionWish::Is(VersionSelector::Active);
-        let Some((skill, version)) = text.rsplit_once('@') else {
-            return Self {
-                skill: Reference::parse(text),
-                version: active,
-                unread: None,
-            };
+        let split = text.rsplit_once('@');
+        let split = split.map(|(skill, version)| (skill, version, VersionWish::parse(version)));
+        let (skill, version, unread) = match split {
+            Some((skill, _, Some(version))) => (skill.trim(), version, None),
+            Some((_, unread, None)) => (text, active, Some(unread.to_owned())),
+            None => (text, active, None),
         };
-        match VersionWish::parse(version) {
-            Some(version) => Self {
-                skill: Reference::parse(skill.trim()),
-                version,
-                unread: None,
-            },
-            None => Self {
-                skill: Reference::parse(text),
-                version: active,
-                unread: Some(version.to_owned()),
-            },
+        Self {
+            skill: Reference::parse(skill),
+            version,
+            unread,
         }
     }
 }

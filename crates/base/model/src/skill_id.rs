@@ -97,16 +97,10 @@ impl SkillId {
     /// Where the skill lives.
     #[must_use]
     pub fn location(&self) -> Location {
-        match (self.source(), self.author()) {
-            (source, author) if source.eq_ignore_ascii_case(Self::LOCAL) => {
-                if author.eq_ignore_ascii_case("project") {
-                    Location::Project
-                } else if author.eq_ignore_ascii_case("user") {
-                    Location::User
-                } else {
-                    Location::Global
-                }
-            }
+        let is_local = self.source().eq_ignore_ascii_case(Self::LOCAL);
+        match self.author() {
+            author if is_local && author.eq_ignore_ascii_case("project") => Location::Project,
+            author if is_local && author.eq_ignore_ascii_case("user") => Location::User,
             _ => Location::Global,
         }
     }
@@ -177,14 +171,11 @@ impl FromStr for SkillId {
                 return Err(wrong(reason));
             }
         }
-        let author_at =
-            u16::try_from(source.len() + 1).map_err(|_| wrong("it is too long".to_owned()))?;
-        let slug_at = u16::try_from(source.len() + author.len() + 2)
-            .map_err(|_| wrong("it is too long".to_owned()))?;
+        let at = |at: usize| u16::try_from(at).map_err(|_| wrong("it is too long".to_owned()));
         Ok(Self {
+            author_at: at(source.len() + 1)?,
+            slug_at: at(source.len() + author.len() + 2)?,
             text: text.into(),
-            author_at,
-            slug_at,
         })
     }
 }

@@ -124,51 +124,37 @@ fn parse(text: &str) -> Result<SkillUri, String> {
         .decode_utf8()
         .map_err(|_| "its percent-encoding is not UTF-8".to_owned())?;
     let segments: Vec<&str> = decoded.split('/').collect();
-    let file = |path: &[&str]| -> Result<Option<FilePath>, String> {
-        if path.is_empty() {
-            return Ok(None);
-        }
-        path.join("/")
-            .parse()
-            .map(Some)
-            .map_err(|error: super::FilePathError| error.to_string())
-    };
-    match segments.as_slice() {
+    let (source, author, version, slug, path) = match segments.as_slice() {
+        [""] | ["", FilePath::SKILL_MD] => return Err("it names no skill".to_owned()),
         [name] | [name, FilePath::SKILL_MD] => {
-            if name.is_empty() {
-                return Err("it names no skill".to_owned());
-            }
-            Ok(SkillUri {
+            return Ok(SkillUri {
                 skill: Reference::Name((*name).to_owned()),
                 version: VersionSelector::Active,
                 file: None,
-            })
+            });
         }
         [source, author, version, slug, path @ ..] if version.starts_with('@') => {
             let selector = VersionSelector::parse(&version[1..]).ok_or_else(|| {
                 let version = shown(version, 60);
                 format!("`{version}` names no version; write `@1.2.0` or `@3`")
             })?;
-            Ok(SkillUri {
-                skill: Reference::Id(id(source, author, slug)?),
-                version: selector,
-                file: file(path)?,
-            })
+            (source, author, selector, slug, path)
         }
-        [source, author, slug, path @ ..] => Ok(SkillUri {
-            skill: Reference::Id(id(source, author, slug)?),
-            version: VersionSelector::Active,
-            file: file(path)?,
-        }),
-        _ => Err(
-            "it must be `skill://NAME` or `skill://SOURCE/AUTHOR/NAME`, then the path of a file"
-                .to_owned(),
-        ),
-    }
-}
-
-fn id(source: &str, author: &str, slug: &str) -> Result<SkillId, String> {
-    SkillId::new(source, author, slug).map_err(|error| error.to_string())
+        [source, author, slug, path @ ..] => (source, author, VersionSelector::Active, slug, path),
+        _ => {
+            return Err(
+                "it must be `skill://NAME` or `skill://SOURCE/AUTHOR/NAME`, then the path of a file"
+                    .to_owned(),
+            );
+        }
+    };
+    let id = SkillId::new(source, author, slug).map_err(|error| error.to_string())?;
+    let file = (!path.is_empty()).then(|| path.join("/").parse::<FilePath>());
+    Ok(SkillUri {
+        skill: Reference::Id(id),
+        version,
+        file: file.transpose().map_err(|error| error.to_string())?,
+    })
 }
 
 #[cfg(test)]

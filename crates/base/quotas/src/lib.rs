@@ -133,7 +133,8 @@ impl<C: Clock + Clone> Quotas<C> {
     /// No caller has a quota.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.callers.is_empty() && self.rates.all().next().is_none()
+        let Rates { calls, tool_calls } = &self.rates;
+        self.callers.is_empty() && calls.is_none() && tool_calls.is_none()
     }
 
     /// Takes a call of a caller from its quotas.
@@ -157,22 +158,11 @@ impl<C: Clock + Clone> Rates<C> {
         let rate = |per_minute: Option<NonZeroU32>, name, what| {
             Some(Rate::new(per_minute?, name, what, clock))
         };
-        let CallerQuota {
-            calls_per_minute,
-            tool_calls_per_minute,
-        } = quota;
+        let (calls, tool_calls) = (quota.calls_per_minute, quota.tool_calls_per_minute);
         Self {
-            calls: rate(calls_per_minute, "calls_per_minute", "calls"),
-            tool_calls: rate(
-                tool_calls_per_minute,
-                "tool_calls_per_minute",
-                "calls of tools",
-            ),
+            calls: rate(calls, "calls_per_minute", "calls"),
+            tool_calls: rate(tool_calls, "tool_calls_per_minute", "calls of tools"),
         }
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Rate<C>> {
-        self.calls.iter().chain(&self.tool_calls)
     }
 }
 

@@ -69,6 +69,12 @@ impl Style {
         ('p', Self::Plain),
     ];
 
+    /// The style that a mark begins; none: the mark ends one.
+    fn of_mark(mark: Option<char>) -> Option<Self> {
+        let known = Self::ALL.iter().find(|(known, _)| Some(*known) == mark);
+        known.map(|(_, style)| *style)
+    }
+
     fn ansi(self) -> anstyle::Style {
         match self {
             Self::Error => AnsiColor::Red.on_default().bold(),
@@ -100,9 +106,7 @@ pub(crate) fn split(text: &str) -> (Option<Style>, String) {
     let mut style = None;
     for part in parts {
         let mut rest = part.chars();
-        let mark = rest.next();
-        let known = Style::ALL.iter().find(|(known, _)| Some(*known) == mark);
-        style = style.or(known.map(|(_, style)| *style));
+        style = style.or(Style::of_mark(rest.next()));
         bare.push_str(rest.as_str());
     }
     (style, bare)
@@ -117,10 +121,9 @@ pub fn painted(text: &str) -> String {
     let mut open = Style::Plain;
     for part in parts {
         let mut rest = part.chars();
-        let mark = rest.next();
-        match Style::ALL.iter().find(|(known, _)| Some(*known) == mark) {
-            Some((_, style)) => {
-                open = *style;
+        match Style::of_mark(rest.next()) {
+            Some(style) => {
+                open = style;
                 shown.push_str(&open.ansi().render().to_string());
             }
             None => shown.push_str(&open.ansi().render_reset().to_string()),

@@ -64,9 +64,7 @@ impl Vitals {
             }),
         }
     }
-}
 
-impl Vitals {
     /// Those that are whole numbers, by the names that Prometheus has for them.
     #[must_use]
     pub fn gauges(&self) -> [(&'static str, &'static str, Option<u64>); 5] {
