@@ -371,7 +371,7 @@ fn mistakes_are_told_each_on_a_line_with_its_place() {
     };
     let mistakes = [mistake(1, ""), mistake(7, "limits.calls")];
     assert_eq!(
-        told(Path::new("a.yaml"), &mistakes),
+        report(Path::new("a.yaml"), &mistakes),
         "a.yaml:1: is wrong\na.yaml:7: limits.calls: is wrong"
     );
 }

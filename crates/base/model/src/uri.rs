@@ -8,7 +8,7 @@
 //! skill://github/acme/@1.2.0/refunds/SKILL.md  a version (a semantic one, or a number)
 //! ```
 //!
-//! The version stands before the name, so that the last segment of a skill's
+//! The version comes before the name, so that the last segment of a skill's
 //! path stays its name, as the MCP Skills extension demands.
 
 use std::fmt;
@@ -18,12 +18,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use super::{FilePath, Reference, SkillId, VersionSelector, shown};
 
-/// What a path segment keeps as it is (RFC 3986, `unreserved` and a few more).
+/// The characters that a path segment may have unescaped (RFC 3986, `unreserved` and a few
+/// more).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~')
+    // A path is encoded as a whole, and keeps its separators.
     .remove(b'/')
     .remove(b'+')
     .remove(b'@');
@@ -50,10 +52,10 @@ impl SkillUri {
         }
     }
 
-    /// What may be repeated of a text that should be an address: nothing behind `?` or `#`,
-    /// and nothing that names somebody, since these are where callers put credentials.
+    /// Returns the part of a text that should be an address that a message may repeat: nothing
+    /// behind `?` or `#`, and no user, since these are where callers put credentials.
     #[must_use]
-    pub fn told(text: &str) -> &str {
+    pub fn without_credentials(text: &str) -> &str {
         let end = text.find(['?', '#']).unwrap_or(text.len());
         let (before, _) = text.split_at_checked(end).unwrap_or((text, ""));
         let authority = before.find("://").map_or(0, |at| at + 3);
@@ -62,7 +64,7 @@ impl SkillUri {
         if first.contains('@') { scheme } else { before }
     }
 
-    /// A path as it stands in an address.
+    /// A path as it is written in an address.
     #[must_use]
     pub fn encoded(path: &str) -> impl fmt::Display {
         utf8_percent_encode(path, SEGMENT)
@@ -105,7 +107,7 @@ impl FromStr for SkillUri {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         parse(text).map_err(|reason| SkillUriError {
-            uri: shown(Self::told(text), 200),
+            uri: shown(Self::without_credentials(text), 200),
             reason,
         })
     }
@@ -120,6 +122,7 @@ fn parse(text: &str) -> Result<SkillUri, String> {
     if let Some(bad) = rest.chars().find(|c| "?#".contains(*c)) {
         return Err(format!("it has the character {bad:?}"));
     }
+    // Decoded before it is split and checked, so that `%2e%2e` is refused as `..` is.
     let decoded = percent_decode_str(rest)
         .decode_utf8()
         .map_err(|_| "its percent-encoding is not UTF-8".to_owned())?;
@@ -169,7 +172,7 @@ mod tests {
 
     #[test]
     fn what_callers_put_credentials_in_is_not_repeated() {
-        for (text, told) in [
+        for (text, shown) in [
             ("skill://write_sql?token=abc", "skill://write_sql"),
             ("skill://write_sql#abc", "skill://write_sql"),
             ("skill://abc@host/x", "skill://"),
@@ -177,12 +180,12 @@ mod tests {
             ("user:abc@host", ""),
             ("skill://a/b/@1.2.0/c:", "skill://a/b/@1.2.0/c:"),
         ] {
-            assert_eq!(SkillUri::told(text), told);
+            assert_eq!(SkillUri::without_credentials(text), shown);
             let refused = text.parse::<SkillUri>().expect_err("a refusal");
-            let said = refused.to_string();
+            let message = refused.to_string();
             assert!(
-                said.starts_with(&format!("`{told}` ")) && !said.contains("abc"),
-                "{said}"
+                message.starts_with(&format!("`{shown}` ")) && !message.contains("abc"),
+                "{message}"
             );
         }
     }

@@ -11,7 +11,7 @@ const ADDRESS_CHARS: usize = 4_000;
 
 /// An address as it is repeated to whoever gave it.
 pub(super) fn address(uri: &str) -> String {
-    shown(SkillUri::told(uri), ADDRESS_CHARS)
+    shown(SkillUri::without_credentials(uri), ADDRESS_CHARS)
 }
 
 /// A refusal as a JSON-RPC error. A fault is told without its insides; it was
