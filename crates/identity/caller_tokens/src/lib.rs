@@ -1,4 +1,4 @@
-//! Who calls a tool, signed: for workers, and for what stands behind them.
+//! Signed identities of the callers of tools: for workers, and for the systems behind them.
 //!
 //! Rules:
 //!
@@ -8,10 +8,10 @@
 //! * Its type is `repertoire-caller+jwt`. The server takes none of them for sign-in.
 //! * The key is made when the server starts, and is nowhere but in its memory. Its public half
 //!   is a JWK set (RFC 7517), named by its thumbprint (RFC 7638).
-//! * Who did not sign in has none.
+//! * A caller that did not sign in has none.
 //!
-//! Not here: who calls (`access`), which worker is given the call (`tools`), where the keys are
-//! read (`server`), and tokens that sign somebody in (`tokens`, `oidc`).
+//! Not here: callers (`access`), the choice of the worker (`tools`), the route of the keys
+//! (`server`), and tokens for sign-in (`tokens`, `oidc`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -43,10 +43,10 @@ const TYPE: &str = "repertoire-caller+jwt";
 #[error("the server cannot make a key to sign who calls: the system gives no random bytes")]
 pub struct NoKey;
 
-/// What a token is good for.
+/// The call that a token is for.
 #[derive(Debug, Clone, Copy)]
 pub struct SignedCall<'a> {
-    /// The worker that is given the call.
+    /// The worker that gets the call.
     pub audience: &'a str,
     /// The call.
     pub id: &'a str,
@@ -58,7 +58,7 @@ pub struct SignedCall<'a> {
     pub timeout: Duration,
 }
 
-/// Signs who calls: see the crate.
+/// Signs the callers of calls: see the crate.
 pub struct CallerTokens {
     issuer: String,
     key: Ed25519KeyPair,
@@ -69,8 +69,7 @@ pub struct CallerTokens {
 }
 
 impl CallerTokens {
-    /// Tokens with a new key. `issuer` is the address by which others know the server, or else
-    /// its name.
+    /// Makes a new key. `issuer` is the address of the server for others, or else its name.
     ///
     /// # Errors
     /// There is no key.
@@ -100,11 +99,13 @@ impl CallerTokens {
         Arc::clone(&self.keys)
     }
 
-    /// Who makes a call, for the worker that is its audience. None: nobody asked who it is.
+    /// Signs the caller of a call for the worker that is its audience. None: the caller did not
+    /// sign in.
     #[must_use]
     pub fn sign(&self, caller: &Principal, call: &SignedCall<'_>) -> Option<String> {
         let subject = caller.owner()?;
         let now = self.clock.now().as_second();
+        // Rounded up, so that no token ends before its call does.
         let seconds = call.timeout.as_secs_f64().ceil();
         #[expect(clippy::cast_possible_truncation, reason = "a deadline is no century")]
         let expires = now.saturating_add(seconds as i64);
