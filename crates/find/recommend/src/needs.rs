@@ -1,11 +1,10 @@
-//! What a codebase asks for: areas of work, by the ids of categories, each with what
-//! shows it.
+//! The needs of a codebase: areas of work, by the ids of categories, each with its evidence.
 
 use codebase::{Analysis, Fact, TechStackItem, TechnologyKind};
 
 use super::project::has_fact;
 
-/// How much a codebase asks for an area.
+/// How much a codebase needs an area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Some codebases like this do.
@@ -17,7 +16,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// What an area counts where it is asked for so much.
+    /// The weight of an area of this severity.
     pub(super) fn weight(self) -> f64 {
         match self {
             Self::High => 0.85,
@@ -27,14 +26,14 @@ impl Severity {
     }
 }
 
-/// An area of work that a codebase asks for.
+/// An area of work that a codebase needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Need {
     /// The id of the category.
     pub(super) area: &'static str,
     /// How much.
     pub(super) severity: Severity,
-    /// What shows it, as half a sentence.
+    /// The evidence, as half a sentence.
     pub(super) because: String,
 }
 
@@ -68,8 +67,7 @@ const NO_SQL: &[&str] = &[
     "rocksdb",
     "redb",
 ];
-/// What models are made and run with, what calls those of others, and what agents are made
-/// with.
+/// Frameworks that train and run models, clients of hosted models, and frameworks for agents.
 const MODELS: &[&str] = &[
     "pytorch",
     "pytorch-lightning",
@@ -101,7 +99,7 @@ const OTHERS_MODELS: &[&str] = &[
     "semantic-kernel",
 ];
 const AGENTS: &[&str] = &["crewai", "claude-agent-sdk", "model-context-protocol"];
-/// What pages for visitors are made with.
+/// Generators of web sites.
 const SITES: &[&str] = &[
     "astro",
     "gatsby",
@@ -110,7 +108,7 @@ const SITES: &[&str] = &[
     "wordpress",
     "shopify",
 ];
-/// What data is worked on with.
+/// Tools for data.
 const DATA: &[&str] = &[
     "jupyter",
     "pandas",
@@ -120,7 +118,7 @@ const DATA: &[&str] = &[
     "r",
     "julia",
 ];
-/// What is drawn without a browser.
+/// User interfaces without a browser.
 const NATIVE: &[&str] = &[
     "android",
     "jetpack-compose",
@@ -150,12 +148,12 @@ pub(super) fn is_relational(item: &TechStackItem) -> bool {
     has_fact(&item.technology_id, Fact::Database) && !NO_SQL.contains(&item.technology_id.as_str())
 }
 
-/// What a codebase is, as far as areas of work go.
+/// The traits of a codebase that areas of work depend on.
 pub(super) struct Shape<'a> {
     analysis: &'a Analysis,
-    /// What it is written in, if it is code of its own.
+    /// Its language, if it has code of its own.
     language: Option<&'a str>,
-    /// What others wrote and it is for, such as a program that it sets up.
+    /// A product of others that it is for, such as a program that it sets up.
     runs: Option<&'a str>,
 }
 
@@ -198,13 +196,13 @@ impl<'a> Shape<'a> {
         Some(format!("the project uses {}", item.name))
     }
 
-    /// It is about something, and that is all that it is.
+    /// It is all about models or data.
     pub(super) fn has_domain(&self) -> bool {
         let about = self.uses(MODELS).or_else(|| self.uses(DATA)).is_some();
         about && self.domain() == Severity::High
     }
 
-    /// How much is asked for what a codebase is about: most where that is all that it is.
+    /// The severity of the subject of a codebase: highest where it has no other part.
     fn domain(&self) -> Severity {
         match self.server().or_else(|| self.web()) {
             Some(_) => Severity::Medium,
@@ -259,8 +257,7 @@ impl<'a> Shape<'a> {
 
 type Asks = fn(&Shape<'_>) -> Option<(Severity, String)>;
 
-/// Areas, and when a codebase asks for each. None is asked for without something that
-/// shows it.
+/// Areas, and when a codebase needs each. There is evidence for each need.
 const AREAS: &[(&str, Asks)] = &[
     ("testing", |shape| {
         let code = shape.code()?;
@@ -278,6 +275,7 @@ const AREAS: &[(&str, Asks)] = &[
         Some(_) => Some((Severity::Medium, "no file shows a linter".to_owned())),
         None => Some((Severity::Low, shape.scripts()?)),
     }),
+    // As severe as review: in the judged projects its skills help more often (.91 against .73).
     ("debugging", |shape| match shape.code() {
         Some(code) => Some((Severity::Medium, code)),
         None => Some((Severity::Low, shape.scripts()?)),
@@ -368,7 +366,7 @@ const AREAS: &[(&str, Asks)] = &[
     }),
 ];
 
-/// What a codebase asks for, in the order in which it is told.
+/// The needs of a codebase, in the order of the report.
 pub(super) fn needs(shape: &Shape<'_>) -> Vec<Need> {
     let asked = AREAS.iter().filter_map(|(area, asks)| {
         let (severity, because) = asks(shape)?;

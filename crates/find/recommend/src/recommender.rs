@@ -1,5 +1,4 @@
-//! What speaks for skills: that they fit, that they are near in meaning, what they go with,
-//! who wrote them.
+//! Collects reasons for skills: fit, meaning, pairing, author.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,25 +20,25 @@ use super::recommendation::{Gap, Mode, Reason, Recommendation, Wish};
 use super::subject::Subject;
 use super::texts::shown;
 
-/// Scores from which on a skill is worth telling.
+/// Scores from which on a skill is worth reporting.
 const MIN: f64 = 0.3;
 const MIN_EXPLORATORY: f64 = 0.15;
-/// Skills that are looked at closely, the best by what the catalog has of them.
+/// Skills that are examined closely, the best by the facts of the catalog.
 const MAX_EXAMINED_SKILLS: usize = 64;
-/// Main technologies that are looked for by meaning, and skills that are looked at for each.
+/// Main technologies that are searched for by meaning, and skills that are examined for each.
 const MAX_SEMANTIC_QUERIES: usize = 4;
 const MAX_SEMANTIC_CANDIDATES: usize = 20;
-/// What nearness in meaning counts.
+/// The weight of nearness in meaning.
 const SEMANTIC_WEIGHT: f64 = 0.2;
-/// What it counts that an installed skill requires it, or the other way round.
+/// The weight of being required by an installed skill, and of requiring one.
 const REQUIRED_WEIGHT: f64 = 0.6;
 const GOES_WITH_WEIGHT: f64 = 0.2;
-/// What it counts who wrote it.
+/// The weight of the author.
 const SAME_AUTHOR_WEIGHT: f64 = 0.05;
 /// Skills that are named for a gap.
 const MAX_SUGGESTED_SKILLS: usize = 3;
 
-/// Gathers what speaks for skills.
+/// Collects reasons for skills.
 pub(super) struct Recommender<'a> {
     pub(super) registry: &'a Registry,
     pub(super) index: &'a SearchIndex,
@@ -78,11 +77,11 @@ impl Recommender<'_> {
         self.wish.exclude_installed && installed.any(|other| other.id.key() == head.id.key())
     }
 
-    /// What is about its technologies, or for what it asks for.
+    /// Adds skills for its technologies and needs.
     pub(super) fn by_fit(&mut self, missing: &[&Need]) -> Result<(), search::Error> {
         let (catalog, project) = (self.registry.catalog(), self.project);
-        // Not by a search: the catalog has skills by technology and category, which bound what
-        // a skill can come to.
+        // Not by a search: the catalog has skills by technology and category, which bound the
+        // score of a skill.
         let technologies = project.stack.keys();
         let technologies = technologies.map(|id| Facet::Technology((*id).to_owned()));
         let areas = missing
@@ -107,13 +106,13 @@ impl Recommender<'_> {
                 .then_with(|| a.1.id.key().cmp(&b.1.id.key()))
         });
         // The scores of the best so far, the lowest first; copies of one name count once, since
-        // one of them is told.
+        // only one of them is reported.
         let mut best: Vec<f64> = Vec::new();
         let mut names: BTreeSet<&str> = BTreeSet::new();
         for (max, head) in possible {
             self.stop.check()?;
-            // The most that it could come to is less than what was found: the names and
-            // descriptions of the rest need not be read.
+            // Its upper bound is below the scores that were found: the names and descriptions
+            // of the rest need not be read.
             if best.len() >= MAX_EXAMINED_SKILLS && best.first().is_some_and(|min| max < *min) {
                 break;
             }
@@ -123,6 +122,7 @@ impl Recommender<'_> {
                 continue;
             }
             if names.insert(head.id.slug()) {
+                // Kept in order: the lowest score that still counts is the first.
                 best.insert(best.partition_point(|other| *other < score), score);
                 if best.len() > MAX_EXAMINED_SKILLS {
                     best.remove(0);
@@ -156,7 +156,7 @@ impl Recommender<'_> {
         }
     }
 
-    /// What is near to its main technologies in meaning.
+    /// Adds skills that are near to its main technologies in meaning.
     pub(super) fn by_meaning(&mut self) -> Result<(), search::Error> {
         for used in self
             .project
@@ -181,7 +181,7 @@ impl Recommender<'_> {
         Ok(())
     }
 
-    /// What installed skills require, or are required by among what was found.
+    /// Adds skills that installed ones require, and reasons for candidates that require those.
     pub(super) fn by_pairing(&mut self) -> Result<(), search::Error> {
         let catalog = self.registry.catalog();
         for head in self.installed.clone() {
@@ -220,11 +220,13 @@ impl Recommender<'_> {
         Ok(requirements.map(str::to_owned).collect())
     }
 
-    /// Who wrote it; only for what other reasons speak for.
+    /// Adds the author as a reason, to candidates that have others.
     pub(super) fn by_author(&mut self) {
         let authors: BTreeSet<(String, String)> = self
             .installed
             .iter()
+            // A folder of this machine and the server itself are no authors that say anything of
+            // a skill.
             .filter(|head| head.id.source() != "local" && !head.id.is_builtin())
             .map(|head| (head.id.source().to_owned(), head.id.author().to_owned()))
             .collect();
@@ -245,7 +247,7 @@ impl Recommender<'_> {
         self.registry.catalog().short_name(head).to_owned()
     }
 
-    /// The score from which on a skill is worth telling.
+    /// The score from which on a skill is worth reporting.
     pub(super) fn min_score(&self) -> f64 {
         match self.wish.mode {
             Mode::Conservative => MIN,

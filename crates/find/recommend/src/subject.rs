@@ -1,5 +1,5 @@
-//! What a skill is about, as far as a recommendation goes: what the catalog has of it, and
-//! what its name says beside.
+//! The subject of a skill, for recommendations: the facts of the catalog, and the words of its
+//! name.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -24,15 +24,15 @@ pub(super) struct About<'a> {
     pub(super) is_framework: bool,
 }
 
-/// What a skill is about.
+/// The subject of a skill.
 #[derive(Debug, Clone)]
 pub(super) struct Subject<'a> {
     pub(super) technologies: Vec<About<'a>>,
     /// Categories with how certain they are, the main one first.
     pub(super) categories: Vec<(Cow<'a, str>, f64)>,
-    /// Share of the words of its name that are words of the trade.
+    /// Share of the words of its name that are common terms.
     pub(super) plain: f64,
-    /// Its name says a technology, and no corner of it.
+    /// Its name says a technology, and no niche of it.
     pub(super) is_core: bool,
     /// It is for something that is done once.
     pub(super) is_once: bool,
@@ -40,9 +40,9 @@ pub(super) struct Subject<'a> {
     pub(super) mentioned: Vec<&'static str>,
 }
 
-/// Words of the trade, or their beginnings where they are longer than three letters: a
-/// name that has no others is that of a practice. One that has others is that of
-/// somebody's product, house rules, or a corner that few projects have.
+/// Common terms, or their beginnings where they are longer than three letters: a name that has no
+/// others is that of a practice. One that has others is that of a product, of house rules, or of
+/// a niche that few projects have.
 static PLAIN: LazyLock<Vec<&str>> =
     LazyLock::new(|| listed(include_str!("subject/plain.txt")).collect());
 
@@ -64,7 +64,7 @@ fn begins(word: &str, beginnings: &[&str]) -> bool {
         .any(|beginning| word == *beginning || beginning.len() > 3 && word.starts_with(beginning))
 }
 
-/// What the words of a name come to.
+/// The words of a name, evaluated.
 struct Name {
     technologies: Vec<&'static str>,
     plain: f64,
@@ -73,12 +73,13 @@ struct Name {
 }
 
 impl Name {
-    /// A name, of which those words are a technology's that the skill is about.
+    /// Reads a name. Words count as a technology where the skill is about it.
     fn read(name: &str, is_about: impl Fn(&str) -> bool) -> Self {
         let words = folded_words(name);
         let (mut technologies, mut plain, mut core) = (Vec::new(), 0_usize, 0_usize);
         let mut left = words.as_slice();
         while let Some((first, behind)) = left.split_first() {
+            // The longest first: `react native` is not `react`.
             let longest = (1..=MAX_WORDS).rev().find_map(|length| {
                 let (some, behind) = left.split_at_checked(length)?;
                 let id = facets::technology_id(&some.join(" "))?;
@@ -106,7 +107,7 @@ impl Name {
 }
 
 impl<'a> Subject<'a> {
-    /// What a skill is about.
+    /// The subject of a skill.
     pub(super) fn of(head: &'a Head) -> Self {
         let mut subject = Self::facets(head.summary.as_ref());
         let about = &mut subject.technologies;
@@ -126,7 +127,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What a skill may be about at best, by what the catalog has of it alone: it fits no
+    /// The best subject that a skill may have by the facts of the catalog alone: it fits no
     /// codebase better.
     pub(super) fn at_best(head: &'a Head, is_here: impl Fn(&str) -> bool) -> Self {
         let mut subject = Self::facets(head.summary.as_ref());

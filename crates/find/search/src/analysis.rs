@@ -1,4 +1,4 @@
-//! How a query was understood, and what to do where nothing was found.
+//! The analysis of a query, and suggestions where nothing was found.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -12,33 +12,33 @@ use super::tokens::{self, Stemmer};
 use super::top_k::Ranked;
 use model::listed;
 
-/// Skills of the result that are looked at, the best ones.
+/// Skills of the result that are examined, the best ones.
 pub(super) const MAX_EXAMINED_SKILLS: usize = 20;
 /// Refinements that are suggested.
 const MAX_REFINEMENTS: usize = 3;
 /// Skills that a refinement must keep, so that it is worth a try.
 const MIN_REFINED_SKILLS: usize = 2;
-/// What is said while there is no index yet.
+/// The suggestion while there is no index yet.
 pub(super) const BUILDING: &str =
     "The index is being built; the answer will be complete once it is done";
 
-/// A word that no skill has, and what was looked for instead.
+/// A word that no skill has, and its corrections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
     /// The word.
     pub word: String,
-    /// What was looked for.
+    /// The words that were searched for instead.
     pub read_as: Vec<String>,
 }
 
-/// How a query was understood.
+/// The analysis of a query.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Analysis {
     /// The query with its spelling corrected.
     pub interpreted: String,
-    /// What seems to be wanted.
+    /// The intent.
     pub intent: String,
-    /// Queries that find less and fit better.
+    /// Narrower queries.
     pub refinements: Vec<String>,
     /// Words that were corrected.
     pub repairs: Vec<Repair>,
@@ -150,7 +150,7 @@ pub(super) fn keep_most_frequent(values: &mut Vec<(String, usize)>, max: usize) 
     values.truncate(max);
 }
 
-/// Why an order that was asked for is none.
+/// Explains why an order that was asked for is ignored.
 pub(super) fn unsorted(sort: Sort) -> Option<String> {
     match sort.by {
         SortBy::Relevance | SortBy::Updated | SortBy::Score => None,
@@ -161,7 +161,7 @@ pub(super) fn unsorted(sort: Sort) -> Option<String> {
     }
 }
 
-/// What to do where nothing was found, `unfiltered` without the filters.
+/// Suggestions where nothing was found; `unfiltered` skills match without the filters.
 pub(super) fn suggestions(
     query: &SearchQuery,
     terms: &Terms,
@@ -195,7 +195,7 @@ pub(super) fn suggestions(
 }
 
 impl SearchResults {
-    /// What is found before there is an index.
+    /// The results before there is an index.
     pub(super) fn nothing(query: &SearchQuery) -> Self {
         Self {
             analysis: Analysis::of_nothing(&query.text),

@@ -1,11 +1,10 @@
-//! An index in memory, of the few skills of folders that are in front of the others for
-//! whoever has them.
+//! An index in memory, of the few skills of folders that are in front of the others for the
+//! callers that have them.
 //!
-//! It is made anew whenever they change, by the code that makes the other one, so it is as
-//! large as they are, whatever they were before; only vectors are remembered. A search asks
-//! both and puts what they find into one order: by tier, then by score. What words answer is
-//! looked at in both, so that meaning counts the same in either; how rare a word is, in each
-//! for itself.
+//! It is made anew whenever they change, by the code that makes the other one, so it is only as
+//! large as they are; only vectors are reused. A search asks both and merges the hits: by tier,
+//! then by score. How much words answer is taken from both, so that meaning counts the same in
+//! either; the rarity of a word is counted in each for itself.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -36,14 +35,14 @@ pub struct LocalIndex {
     skills: usize,
 }
 
-/// What is in front of an index.
+/// An index in front of another one.
 #[derive(Debug, Clone)]
 pub(super) struct Front {
     pub(super) registry: Registry,
     index: LocalIndex,
 }
 
-/// What one of two indexes shows of its skills where one is in front of the other.
+/// The part that one of two indexes shows where one is in front of the other.
 #[derive(Clone, Copy)]
 pub(super) struct Layer<'a> {
     /// All skills that there are.
@@ -70,8 +69,8 @@ impl Layer<'_> {
 }
 
 impl SearchIndex {
-    /// An index of the skills of folders that are in front of a registry's; `before` is the
-    /// one that it takes the place of. Blocks.
+    /// Makes an index of the skills of folders that are in front of a registry's; it replaces
+    /// `before`. Blocks.
     ///
     /// # Errors
     /// A skill cannot be read, the engine refuses, or no vectors can be made.
@@ -157,13 +156,15 @@ impl Front {
                 vector: &vector,
             })
         };
-        // What is passed over in both is so many at least of the one behind.
+        // At least this many of the hits to skip are of the index behind.
         let passed = query.offset.saturating_sub(self.index.skills);
         let behind_query = SearchQuery {
             offset: passed,
             limit: query.limit.saturating_add(query.offset - passed),
             ..query.clone()
         };
+        // All of its hits up to the end of the page: how many come before those behind is not
+        // known yet.
         let query_here = SearchQuery {
             offset: 0,
             limit: query.offset.saturating_add(query.limit),
@@ -189,6 +190,7 @@ impl Front {
         let now = self.registry.now();
         let shown = |hit: Hit, is_local: bool| {
             let head = catalog.get(&hit.head.id.key());
+            // Both indexes may have the id by now; the catalog says which of the two counts.
             let head = head.filter(|head| head.active.is_some() && head.is_local() == is_local);
             head.cloned().map(|head| Hit { head, ..hit })
         };
@@ -217,7 +219,9 @@ impl Front {
         let mut suggestions = others.suggestions;
         if here.total > 0 {
             let unsorted = analysis::unsorted(query.sort);
-            suggestions.retain(|said| said == BUILDING || unsorted.as_ref() == Some(said));
+            // The index behind found nothing and says what to do, though there are hits in
+            // front.
+            suggestions.retain(|step| step == BUILDING || unsorted.as_ref() == Some(step));
         }
         let mut analysis = others.analysis;
         if others.total == 0 && here.total > 0 {
@@ -260,8 +264,8 @@ fn counted(here: Vec<Facet>, mut all: Vec<Facet>) -> Vec<Facet> {
     all
 }
 
-/// The order of two hits of different indexes: that of either, and of what is equal there the
-/// nearer place first.
+/// The order of two hits of different indexes: that of either, and among equals the nearer
+/// location first.
 fn order(a: &Hit, b: &Hit, sort: Sort, now: Timestamp) -> Ordering {
     let score = |hit: &Hit| hit.why.words + hit.why.meaning;
     let by_relevance = || {

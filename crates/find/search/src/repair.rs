@@ -1,4 +1,4 @@
-//! What a word may have meant that no skill has.
+//! Corrections of words that no skill has.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +51,7 @@ impl Dictionary<'_> {
         self.has(self.0.fields.vocabulary, word)
     }
 
-    /// Words of names that begin so and are longer, the first of them.
+    /// The first words of names that begin with this and are longer.
     pub(super) fn names_beginning(
         &self,
         beginning: &str,
@@ -80,8 +80,8 @@ impl Dictionary<'_> {
         Ok(found)
     }
 
-    /// Words of names, descriptions and tags within so many wrong letters, or of these
-    /// only those that begin with the same, each with the number of skills that have it.
+    /// Words of names, descriptions and tags within `wrong` letters, or only those that begin
+    /// with the same letter, each with the number of skills that have it.
     fn within(
         &self,
         word: &str,
@@ -123,8 +123,8 @@ fn is_used(
     Ok(false)
 }
 
-/// How many skills of a segment have a word. What was deleted stays in a segment until
-/// it is merged, and says nothing any more; nor does what is not seen.
+/// Counts the skills of a segment that have a word. Deleted documents stay in a segment until it
+/// is merged, and do not count; nor do hidden ones.
 fn skills_with(
     segment: SegmentView<'_>,
     index: &InvertedIndexReader,
@@ -143,7 +143,7 @@ fn skills_with(
 }
 
 /// The words nearest to one that no skill has, those first that most skills have. The
-/// first letter is seldom wrong: it is tried last, and never beside another.
+/// first letter is seldom wrong: it is tried last, and never with another.
 ///
 /// # Errors
 /// The index cannot be read.
