@@ -17,7 +17,7 @@ use super::tools::ToolsConfig;
 use super::trust::TrustConfig;
 use access_log::{AccessConfig, AccessMode};
 use audit::AuditConfig;
-use config_file::{Document, Mistake, Read, Setting, SettingLocations, told};
+use config_file::{Document, Mistake, Read, Setting, SettingLocations, report};
 use model::Digest;
 use namespaces::NamespacesConfig;
 use origins::WebConfig;
@@ -125,7 +125,7 @@ pub enum ConfigError {
         cause: std::io::Error,
     },
     /// Some of it is wrong.
-    #[error("{}", told(path, mistakes))]
+    #[error("{}", report(path, mistakes))]
     Wrong {
         /// The file.
         path: PathBuf,

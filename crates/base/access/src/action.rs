@@ -1,4 +1,4 @@
-//! What a caller may be allowed to do, and the roles that people give each other.
+//! The actions that a caller may be allowed, and the roles that group them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::Actions;
 
 macro_rules! actions {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $by_skill:literal;)*) => {
-        /// What a caller may be allowed to do.
+        /// An action that a caller may be allowed.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "lowercase")]
         pub enum Action { $($(#[$doc])* $variant,)* }
@@ -24,7 +24,7 @@ macro_rules! actions {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// It is done to a skill, so that it may be allowed for some skills alone.
+            /// It is done to one skill, so a grant may be limited to some skills.
             #[must_use]
             pub const fn is_by_skill(self) -> bool {
                 match self { $(Self::$variant => $by_skill,)* }
@@ -52,17 +52,17 @@ actions! {
     Delete = "delete", true;
     /// Put skills on the blocklist.
     Block = "block", false;
-    /// Have sources looked at now.
+    /// Have sources synced now.
     Sync = "sync", false;
     /// Approve and reject held versions, and take skills off the blocklist.
     Review = "review", true;
-    /// See who did what.
+    /// Read the audit trail.
     Audit = "audit", false;
     /// Run the tools of skills, as a worker.
     Serve = "serve", false;
-    /// Look after the server.
+    /// Operate the server.
     Operate = "operate", false;
-    /// Say who may do what.
+    /// Grant and revoke rights.
     Administer = "administer", false;
 }
 
@@ -84,8 +84,8 @@ impl FromStr for Action {
     }
 }
 
-/// Actions under a name that people give each other. A token holds actions, so a role that
-/// changes changes no token.
+/// Actions under a name that people use. A token holds the actions, so a role that changes
+/// changes no token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Finds and reads skills.
@@ -94,9 +94,9 @@ pub enum Role {
     Agent,
     /// Publishes skills, and chooses which version is handed out.
     Publisher,
-    /// And decides on what is held, blocks, and sees who called what.
+    /// Decides on held versions, blocks skills, and reads the audit trail.
     Reviewer,
-    /// Looks after the server.
+    /// Operates the server.
     Operator,
     /// May do everything.
     Administrator,
@@ -126,7 +126,7 @@ impl Role {
         }
     }
 
-    /// What it may do.
+    /// Its actions.
     #[must_use]
     pub fn actions(self) -> Actions {
         use Action::{

@@ -1,4 +1,4 @@
-//! Who makes a call, and what it may do.
+//! The caller of a call, and its rights.
 
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -6,14 +6,14 @@ use tokio_util::sync::CancellationToken;
 use crate::{Action, Actions, Rights};
 use model::Principal;
 
-/// Who makes a call.
+/// The caller of a call.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// What it is called, in each record of what it does.
+    /// Its name in each record of its calls.
     pub principal: Principal,
-    /// What it may do.
+    /// Its rights.
     pub rights: Rights,
-    /// When its token expires; none where it has no token, or one for good.
+    /// The time at which its token expires; none where it has no token, or a permanent one.
     pub expires_at: Option<Timestamp>,
     /// Cancelled when its token is revoked.
     pub ended: CancellationToken,
@@ -24,9 +24,9 @@ pub struct Caller {
 /// The scopes of a token (RFC 6749, 3.3), which bound what may be done with it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
-    /// Those that mean something here: names of actions and roles.
+    /// Those that are known here: names of actions and roles.
     pub granted: Vec<String>,
-    /// What its caller may do, and not with this token.
+    /// The actions that its caller has, but not with this token.
     pub withheld: Actions,
 }
 
@@ -53,7 +53,7 @@ impl Caller {
         }
     }
 
-    /// It showed nothing that says who it is.
+    /// It presented no credential.
     #[must_use]
     pub fn is_anonymous(&self) -> bool {
         self.principal == Principal::anonymous()

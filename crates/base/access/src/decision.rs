@@ -1,4 +1,4 @@
-//! What a caller may do, decided and told.
+//! Decides whether a caller may do something, and explains a refusal.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,26 +13,27 @@ pub trait Authorize: Send + Sync {
     fn allow(&self, action: Action, skill: &str) -> Result<(), Failure>;
 }
 
-/// Who calls, and what a refusal tells it: the server puts it beside each call.
+/// The caller of a call, and the facts that a refusal explains. The server attaches it to each
+/// call.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// Who calls.
+    /// The caller.
     pub caller: Arc<Caller>,
-    /// The server wants to know who calls.
+    /// The server asks callers to sign in.
     pub signs_in: bool,
-    /// Where the call came from.
+    /// The origin of the call.
     pub origin: Origin,
 }
 
-/// Where a call came from.
+/// The origin of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// What it came through, as the access log calls it; `socket` for the one in the data
-    /// directory, `process` for a command that has the directory open itself.
+    /// The face that it came through, as the access log names it; `socket` for the one in the
+    /// data directory, `process` for a command that has the directory open itself.
     pub face: &'static str,
     /// The other end of its connection, where that is on a network.
     pub address: Option<IpAddr>,
-    /// The client, as the proxy in front of the server says; none where none is trusted.
+    /// The client, as the proxy in front of the server reports it; none where no proxy is trusted.
     pub forwarded: Option<IpAddr>,
 }
 
@@ -52,8 +53,8 @@ impl Origin {
 }
 
 impl Access {
-    /// Of a caller that needs no token, with these actions on everything, where nobody is
-    /// asked to sign in.
+    /// The access of a caller that needs no token, with these actions on everything, where
+    /// nobody is asked to sign in.
     #[must_use]
     pub fn without_sign_in(principal: Principal, actions: Actions) -> Self {
         Self {
@@ -63,13 +64,13 @@ impl Access {
         }
     }
 
-    /// The same of a call that came from there.
+    /// The same access of a call from this origin.
     #[must_use]
     pub fn from(self, origin: Origin) -> Self {
         Self { origin, ..self }
     }
 
-    /// Of whoever may open the data directory, who may do everything.
+    /// The access of a caller that may open the data directory: everything.
     #[must_use]
     pub fn local() -> Self {
         Self::without_sign_in(Principal::local(), Actions::all())
@@ -84,7 +85,7 @@ impl Access {
         Err(self.refusal(action))
     }
 
-    /// Who decides for which skills the action is allowed. None: for all.
+    /// Decides for which skills the action is allowed. None: for all.
     #[must_use]
     pub fn authorizer(&self, action: Action) -> Option<Arc<dyn Authorize>> {
         let is_bound = !self.caller.rights.allow_to_all(action);
@@ -93,6 +94,7 @@ impl Access {
 
     fn refusal(&self, action: Action) -> Failure {
         let what = phrase(action);
+        // Without sign-in no token would help, so none is asked for.
         if !self.signs_in {
             return Failure::new(
                 Code::OperatorOnly,
@@ -116,7 +118,7 @@ impl Access {
                 Code::PermissionDenied,
                 format!("{caller} may {what}, but its token has no scope `{action}`"),
             );
-            // Old and new, since a client asks for what it is told.
+            // Old and new, since a client asks for exactly the scopes that it reads here.
             return failure
                 .detail("action", action)
                 .detail("scope", scope.with(action))
@@ -130,7 +132,7 @@ impl Access {
             ))
     }
 
-    /// What the caller signed in with.
+    /// The credential that the caller signed in with.
     fn by(&self) -> &'static str {
         if self.caller.principal.is_certificate() {
             "rule for the certificate"

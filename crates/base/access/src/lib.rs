@@ -1,16 +1,16 @@
-//! Who may do what: actions, the rights of a caller, and what is decided by them.
+//! Access: actions, the rights of a caller, and the decisions by them.
 //!
 //! Rules:
 //!
-//! * An [`Action`] is a verb of the contract. Which call needs which stands in the contract
-//!   alone; here is who has it.
+//! * An [`Action`] is a verb of the contract. Only the contract says which call needs which;
+//!   this crate says which callers have it.
 //! * [`Rights`] are actions, and the skills that they may be done to. Actions that are done to
 //!   no one skill are bound to none.
-//! * Whoever is bound to some skills names the skill of a write by its id: what a short name
-//!   leads to may change between the decision and the write.
+//! * A caller that is bound to some skills names the skill of a write by its id: a short name
+//!   may lead to another skill between the decision and the write.
 //!
-//! Not here: how a caller says who it is (`tokens`, and the server's local socket), and where
-//! it is asked (`server`).
+//! Not here: sign-in (`tokens`, and the server's local socket), and the calls of these checks
+//! (`server`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(

@@ -1,4 +1,4 @@
-//! Sets of actions, and what they may be done to.
+//! Sets of actions, and the skills that they may be done to.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +7,7 @@ use model::{SkillId, SkillPattern};
 
 /// A set of actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+// Stored by name: the bits change their meaning with the order of the enum.
 #[serde(from = "Vec<Action>", into = "Vec<Action>")]
 pub struct Actions(u32);
 
@@ -62,15 +63,15 @@ impl From<Actions> for Vec<Action> {
     }
 }
 
-/// What a caller may do.
+/// The rights of a caller.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Rights {
-    /// What.
+    /// The actions.
     pub actions: Actions,
-    /// To which skills, where it is done to one. Empty: to all.
+    /// The skills that they may be done to, where they are done to one. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<SkillPattern>,
-    /// Which skills of private namespaces are seen, beside those that may be changed.
+    /// The skills of private namespaces that it sees, besides those that it may change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sees: Vec<SkillPattern>,
 }
@@ -104,8 +105,8 @@ impl Rights {
             || self.allow(action) && self.skills.iter().any(|pattern| pattern.covers(skill))
     }
 
-    /// Every skill is seen: by who may change every one, and by who may do what concerns all
-    /// of the server, such as blocking skills and reading the audit trail.
+    /// The caller sees every skill: it may change every one, or do what concerns the whole
+    /// server, such as blocking skills and reading the audit trail.
     #[must_use]
     pub fn see_all(&self) -> bool {
         use Action::{Administer, Audit, Block, Operate, Sync};
@@ -114,8 +115,9 @@ impl Rights {
             || by_skill().any(|action| self.allow_to_all(action))
     }
 
-    /// The skills of private namespaces that are seen: those that may be changed, too.
+    /// The skills of private namespaces that the caller sees, those that it may change included.
     pub fn seen(&self) -> impl Iterator<Item = &SkillPattern> {
+        // A caller must see the skills that it may change.
         let changed = if by_skill().any(|action| self.allow(action)) {
             self.skills.as_slice()
         } else {

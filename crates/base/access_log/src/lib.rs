@@ -3,7 +3,7 @@
 //!
 //! A line costs as much as a small call, so by default only failures have one.
 //!
-//! Not here: who serves a call, and where the log goes.
+//! Not here: serving calls, and where the log goes.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -45,11 +45,11 @@ pub const CODES: [&str; 17] = [
     "Unauthenticated",
 ];
 
-/// Beside an answer: the template of the route that it is of.
+/// An extension of an answer: the template of its route.
 #[derive(Debug, Clone)]
 pub struct RouteName(pub Arc<str>);
 
-/// Which calls have a line.
+/// Selects the calls that have a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessMode {
@@ -71,12 +71,12 @@ impl AccessMode {
     ];
 }
 
-/// Which calls have a line, and of how many that went well one has.
+/// The calls that have a line, and the sampling of those that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessConfig {
-    /// Which calls.
+    /// The calls that have a line.
     pub log: AccessMode,
-    /// One of so many.
+    /// One of this many successful calls has a line.
     pub sample: u64,
 }
 
@@ -93,8 +93,8 @@ impl Default for AccessConfig {
 #[derive(Debug)]
 pub struct AccessLog {
     config: AccessConfig,
-    /// Calls that went well.
-    well: AtomicU64,
+    /// Calls that succeeded.
+    succeeded: AtomicU64,
     responses: [AtomicU64; 5],
 }
 
@@ -116,17 +116,17 @@ pub struct LoggedCall {
 }
 
 impl AccessLog {
-    /// One that has no line yet.
+    /// An empty log.
     #[must_use]
     pub fn new(config: AccessConfig) -> Self {
         Self {
             config,
-            well: AtomicU64::new(0),
+            succeeded: AtomicU64::new(0),
             responses: Default::default(),
         }
     }
 
-    /// A request that came in; none: no line is wanted, whatever becomes of it.
+    /// Begins the record of a request; none: no line is wanted, however it ends.
     pub fn begin<B>(
         self: &Arc<Self>,
         face: &'static str,
@@ -151,7 +151,7 @@ impl AccessLog {
         })
     }
 
-    /// An answer of what is no gRPC.
+    /// Counts an answer that is not gRPC.
     pub fn responded(&self, status: StatusCode) {
         let class = usize::from(status.as_u16() / 100).saturating_sub(1);
         if let Some(counter) = self.responses.get(class) {
@@ -167,7 +167,7 @@ impl AccessLog {
 }
 
 impl LoggedCall {
-    /// Its answer is there, all but the body.
+    /// Notes the head of its answer.
     pub fn answered<B>(&mut self, answer: &http::Response<B>, ended: bool) {
         self.status = Some(answer.status());
         self.route = answer.extensions().get().cloned();
@@ -175,7 +175,7 @@ impl LoggedCall {
         self.note(answer.headers());
     }
 
-    /// A frame of the body goes out, or nothing more comes.
+    /// Notes a frame of the body, or its end.
     pub fn sent<E>(&mut self, frame: &Option<Result<Frame<Bytes>, E>>, is_end: bool) {
         self.ended |= is_end;
         let Some(Ok(frame)) = frame else { return };
@@ -192,6 +192,7 @@ impl LoggedCall {
         let code = headers
             .get("grpc-status")
             .and_then(|code| code.to_str().ok());
+        // Trailers come last and decide; where they have no status, that of the headers stays.
         self.code = code.and_then(|code| code.parse().ok()).or(self.code);
     }
 
@@ -200,8 +201,8 @@ impl LoggedCall {
         status || self.code.is_some_and(|code| code != 0)
     }
 
-    /// The template of its route, or what stands for it: of a page the folder, which is no
-    /// text of a caller where there is such a page.
+    /// The template of its route, or a substitute: for a page its folder, which is no text of
+    /// the caller where there is such a page.
     fn route(&self) -> String {
         const UNIMPLEMENTED_CODE: usize = 12;
         let path = self.uri.path();
@@ -212,6 +213,7 @@ impl LoggedCall {
         };
         match &self.route {
             Some(RouteName(route)) => route.to_string(),
+            // A path that leads nowhere is the caller's own text, and may hold a secret.
             None if !is_there => "-".to_owned(),
             None if self.face != "http" => path.to_owned(),
             None => match path.get(1..).and_then(|path| path.split_once('/')) {
@@ -224,17 +226,19 @@ impl LoggedCall {
     /// The trace that the caller is in.
     fn trace(&self) -> Option<&str> {
         let id = self.trace.as_ref()?.to_str().ok()?.split('-').nth(1)?;
+        // Checked, as the header is the caller's own text.
         let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_id.then_some(id)
     }
 }
 
+// On drop, so that a call whose client went away has its line as well.
 impl Drop for LoggedCall {
     fn drop(&mut self) {
         let AccessConfig { log, sample } = self.log.config;
         if !self.failed() {
-            let well = || self.log.well.fetch_add(1, Ordering::Relaxed);
-            if log != AccessMode::All || well() % sample.max(1) != 0 {
+            let succeeded = || self.log.succeeded.fetch_add(1, Ordering::Relaxed);
+            if log != AccessMode::All || succeeded() % sample.max(1) != 0 {
                 return;
             }
         }

@@ -1,9 +1,9 @@
 //! Requests as they arrive: booked by the bytes that are there, at a least rate.
 //!
 //! The first bytes of a body are booked as they come, so that an announced length costs
-//! nothing. Who has sent some of a long body takes the memory for all of it at once, or
-//! waits for it: bodies that each have a part of their memory and wait for the rest would
-//! wait for one another. One whose length is not told takes as much as it may have.
+//! nothing. Once a peer has sent some of a long body, the memory for all of it is
+//! acquired at once, or waited for: bodies that each have a part of their memory and wait
+//! for the rest would wait for one another. A body of unknown length acquires its maximum.
 //! While it waits, a body has the permit of a call, though none is begun yet: so a peer
 //! has no more bodies that wait than calls.
 
@@ -20,23 +20,23 @@ use tokio::time::Instant;
 use super::pace::Clock;
 use super::{Full, Pace, Peer, Permit, Resource};
 
-/// A body that is there at once and no longer needs no memory.
+/// A body of at most this size needs no memory if it arrives at once.
 const MAX_UNCOUNTED_BYTES: usize = 16 * 1024;
-/// What a peer sends before the memory for a whole body is booked.
+/// Bytes that a peer sends before the memory for a whole body is booked.
 const MIN_PROOF_BYTES: usize = 64 * 1024;
-/// Before a message of gRPC: whether it is compressed, and its length.
+/// The prefix of a gRPC message: whether it is compressed, and its length.
 const GRPC_PREFIX_BYTES: usize = 5;
 
-/// How long a body says it is.
+/// The announced length of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// So many bytes, or not known.
+    /// This many bytes, or unknown.
     Bytes(Option<usize>),
-    /// One message of gRPC, whose length stands before it.
+    /// One gRPC message, with its length in front.
     Message,
 }
 
-/// A body was not taken in.
+/// A body was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError<E> {
     /// It is longer than it may be.
@@ -77,7 +77,7 @@ pub struct Collected {
 }
 
 impl Collected {
-    /// The bytes in one piece, and their memory, to be kept for as long as they are in work.
+    /// The bytes in one piece, and their memory, to be held for as long as they are in use.
     #[must_use]
     pub fn into_bytes(mut self) -> (Bytes, Option<Permit>) {
         let bytes = if self.frames.len() <= 1 {
@@ -143,8 +143,8 @@ pub struct Intake {
     clock: Clock,
     memory: Option<Permit>,
     received: usize,
-    /// Until when it waits for memory, once it does.
-    patience: Option<Instant>,
+    /// The end of its wait for memory, once it waits.
+    wait_deadline: Option<Instant>,
 }
 
 impl Intake {
@@ -156,7 +156,7 @@ impl Intake {
             clock: Clock::start(peer.pace()),
             memory: None,
             received: 0,
-            patience: None,
+            wait_deadline: None,
         }
     }
 
@@ -187,12 +187,15 @@ impl Intake {
 
     /// Waits for the memory that is missing. All waits of a body together take no longer
     /// than one may.
+    // The future owns all that it needs, since `Metered` stores it next to the intake that made
+    // it.
     pub(super) fn more(
         &mut self,
         bytes: usize,
     ) -> impl Future<Output = Result<Permit, Full>> + Send + use<> {
         let until = Instant::now() + self.peer.pace().wait;
-        let until = *self.patience.get_or_insert(until);
+        // Set once: a peer that sends piece by piece does not get a new wait for each.
+        let until = *self.wait_deadline.get_or_insert(until);
         let (peer, missing) = (self.peer.clone(), self.missing(bytes));
         let has = self.memory.as_ref().map_or(0, Permit::units);
         async move {
@@ -232,15 +235,15 @@ impl Intake {
         self.book(bytes).map_err(|_full| bytes)
     }
 
-    /// What had arrived is no longer here.
+    /// Forgets the bytes that have arrived: they were handed on.
     pub(super) fn begin_anew(&mut self) {
         self.received = 0;
         self.memory = None;
-        self.patience = None;
+        self.wait_deadline = None;
         self.clock.restart();
     }
 
-    /// Something has arrived that is not whole.
+    /// A part of something has arrived.
     pub(super) const fn is_begun(&self) -> bool {
         self.received > 0
     }
@@ -299,11 +302,12 @@ impl Intake {
             let bytes = data.len();
             collected.frames.push(data);
             let all = match length {
+                // Nothing more comes, so the length that it announced no longer matters.
                 _ if body.is_end_stream() => 0,
                 Length::Bytes(Some(bytes)) => bytes,
                 Length::Bytes(None) => max.min(unknown),
                 Length::Message => match message_length(&collected.frames) {
-                    // Who reads it refuses it by its length.
+                    // The decoder refuses it by its length.
                     Some(all) if all > max => break,
                     all => all.unwrap_or_default(),
                 },
@@ -316,6 +320,7 @@ impl Intake {
             }
         }
         if let Some(memory) = &mut intake.memory {
+            // Its announced length was booked. It is in memory with what came.
             memory.shrink_to(kib(intake.received));
         }
         collected.memory = intake.memory;
@@ -361,7 +366,7 @@ fn message_length(frames: &[Bytes]) -> Option<usize> {
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     prefix: Vec<u8>,
-    /// Bytes that are missing of the message whose prefix is there.
+    /// Bytes that are missing of the message that has begun.
     pub(super) missing: usize,
 }
 

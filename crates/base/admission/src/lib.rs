@@ -7,22 +7,22 @@
 //!   requests and answers. There is one mechanism for all of them: a [`Peer`] takes a
 //!   [`Permit`], and dropping the permit gives it back. Behind it are two semaphores each,
 //!   the peer's and the one for all, so that waiting is in order.
-//! * A peer is a caller that signed in, wherever it calls from, else an address. What runs
-//!   in the server's own process, or comes through a local socket, is no peer that could
-//!   lock others out: it has no share, only the limits for all. Behind a proxy all clients
+//! * A peer is a caller that signed in, wherever it calls from, or else an address. Calls of
+//!   the server's own process, and those through a local socket, are no peer that could
+//!   lock others out: they have no share, only the limits for all. Behind a proxy all clients
 //!   are one address, so that addresses have no shares where callers sign in
 //!   ([`Admission::by_caller`]).
 //! * A peer that sends a request sends it at a least rate ([`Pace`]), and its bytes are
 //!   booked as they arrive ([`Intake`]).
 //! * An answer that is large has its memory before it is made ([`reserve`]).
-//! * Whoever waits for memory holds a permit of a call or of a stream, so that no more of a
-//!   peer waits than it has of those; and no more of its memory than a little, since those
-//!   that hold a part and wait for the rest would wait for one another.
+//! * A request that waits for memory holds a permit of a call or of a stream, so that a peer
+//!   has no more of them waiting than it has of those. It holds hardly any memory meanwhile,
+//!   since those that hold a part and wait for the rest would wait for one another.
 //!
 //! * A call for which there is no permit waits a little, and so does a refusal ([`Patience`]).
 //!
-//! Not here: what is refused with which words (`server`, `http`, `mcp`), deadlines of
-//! calls (`server::calls`), but for how a caller writes one ([`timeout()`]).
+//! Not here: the wording of refusals (`server`, `http`, `mcp`), deadlines of calls
+//! (`server::calls`), except for how a caller writes one ([`timeout()`]).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -62,49 +62,26 @@ pub use reserved::{reserve, with_reader};
 pub use resource::{Amounts, Resource};
 pub use timeout::timeout;
 
-/// What is free of each resource.
+/// The free part of each resource, in the order of [`Resource::ALL`].
 #[derive(Debug)]
-struct Free {
-    connections: Semaphore,
-    handshakes: Semaphore,
-    calls: Semaphore,
-    streams: Semaphore,
-    workers: Semaphore,
-    sessions: Semaphore,
-    requests: Semaphore,
-    answers: Semaphore,
-}
+struct Free([Semaphore; Resource::ALL.len()]);
 
 impl Free {
     fn new(amount: impl Fn(Resource) -> usize) -> Self {
-        let semaphore = |resource| Semaphore::new(amount(resource).min(Semaphore::MAX_PERMITS));
-        Self {
-            connections: semaphore(Resource::Connections),
-            handshakes: semaphore(Resource::Handshakes),
-            calls: semaphore(Resource::Calls),
-            streams: semaphore(Resource::Streams),
-            workers: semaphore(Resource::Workers),
-            sessions: semaphore(Resource::Sessions),
-            requests: semaphore(Resource::Requests),
-            answers: semaphore(Resource::Answers),
-        }
+        Self(
+            Resource::ALL
+                // tokio panics above `MAX_PERMITS`, and an operator may write any number.
+                .map(|resource| Semaphore::new(amount(resource).min(Semaphore::MAX_PERMITS))),
+        )
     }
 
+    #[expect(clippy::indexing_slicing, reason = "a semaphore for every resource")]
     fn of(&self, resource: Resource) -> &Semaphore {
-        match resource {
-            Resource::Connections => &self.connections,
-            Resource::Handshakes => &self.handshakes,
-            Resource::Calls => &self.calls,
-            Resource::Streams => &self.streams,
-            Resource::Workers => &self.workers,
-            Resource::Sessions => &self.sessions,
-            Resource::Requests => &self.requests,
-            Resource::Answers => &self.answers,
-        }
+        &self.0[resource as usize]
     }
 }
 
-/// The limits of a server, and who has how much of them. Cheap to clone.
+/// The limits of a server, and how much of them each peer has. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Admission(Arc<Inner>);
 
@@ -116,31 +93,33 @@ struct Inner {
     free: Free,
     /// Addresses have shares.
     by_address: bool,
+    // Weak, so that the table keeps no peer alive: the last permit or connection drops the
+    // account, which takes itself out.
     peers: Mutex<HashMap<PeerId, Weak<Account>>>,
 }
 
-/// Who is one peer.
+/// The identity of a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum PeerId {
     Address(IpAddr),
     Caller(String),
 }
 
-/// What one peer has.
+/// The resources of one peer.
 #[derive(Debug)]
 struct Account {
     admission: Arc<Inner>,
-    /// None: there is no other.
+    /// None: it is a peer of its own.
     who: Option<PeerId>,
-    /// What is free of its shares. None: it has no share.
+    /// The free part of its shares. None: it has no share.
     free: Option<Free>,
 }
 
-/// Whoever is at the other end of a connection. Cheap to clone.
+/// The other end of a connection. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Peer {
     account: Arc<Account>,
-    /// Where it has memory of its own for the answer to one call.
+    /// The memory that is reserved for the answer to one call.
     reserved: Option<Reserved>,
 }
 
@@ -213,6 +192,8 @@ impl Admission {
     /// A caller, by the name that it signed in with.
     #[must_use]
     pub fn caller(&self, name: &str) -> Peer {
+        // Also where addresses have no shares: a token is one caller, whatever proxy it comes
+        // through.
         self.known(PeerId::Caller(name.to_owned()), true)
     }
 
@@ -230,7 +211,7 @@ impl Admission {
         account.into()
     }
 
-    /// The server's own process, or who comes through a local socket: no share.
+    /// The server's own process, or a caller through a local socket: no share.
     #[must_use]
     pub fn local(&self) -> Peer {
         let account = Account {
@@ -241,7 +222,7 @@ impl Admission {
         Arc::new(account).into()
     }
 
-    /// What one peer may have at most.
+    /// The most that one peer may have.
     #[must_use]
     pub fn share(&self, resource: Resource) -> usize {
         let amount = self.0.amounts.of(resource);
@@ -254,13 +235,13 @@ impl Admission {
         share.max(1)
     }
 
-    /// What all peers together may have.
+    /// The most that all peers together may have.
     #[must_use]
     pub fn limit(&self, resource: Resource) -> usize {
         self.0.amounts.of(resource)
     }
 
-    /// What is taken now.
+    /// The amount that is in use now.
     #[must_use]
     pub fn taken(&self, resource: Resource) -> usize {
         let free = self.0.free.of(resource).available_permits();
@@ -268,8 +249,7 @@ impl Admission {
         limit.saturating_sub(free)
     }
 
-    /// Peers that are known now: those with a connection, or with something that
-    /// outlives one.
+    /// Counts the peers that have a connection now, or something that outlives one.
     #[must_use]
     pub fn peer_count(&self) -> usize {
         self.peers().len()
@@ -305,21 +285,21 @@ impl From<Arc<Account>> for Peer {
 }
 
 impl Peer {
-    /// A peer without limits, for services that stand behind no server.
+    /// A peer without limits, for services without a server.
     #[must_use]
     pub fn unlimited() -> Self {
         Admission::new(Amounts::UNLIMITED, 100, Pace::default()).local()
     }
 
-    /// The peer of a request: what the listener put beside it. One that came through
-    /// no listener is of this process.
+    /// The peer of a request, as the listener attached it. A request that came through no
+    /// listener is of this process.
     #[must_use]
     pub fn of(extensions: &http::Extensions) -> Self {
         extensions.get().cloned().unwrap_or_else(Self::unlimited)
     }
 
-    /// What it is called: the name that it signed in with, or its address. None: it is of
-    /// this process, or came through a local socket.
+    /// Its name: the one that it signed in with, or its address. None: it is of this process,
+    /// or came through a local socket.
     #[must_use]
     pub fn name(&self) -> Option<String> {
         Some(match self.account.who.as_ref()? {
@@ -334,7 +314,7 @@ impl Peer {
         matches!(&self.account.who, Some(PeerId::Caller(own)) if own == name)
     }
 
-    /// How fast it has to send.
+    /// The rate at which it has to send.
     #[must_use]
     pub fn pace(&self) -> Pace {
         self.account.admission.pace
@@ -346,19 +326,22 @@ impl Peer {
         Arc::ptr_eq(&self.account, &other.account)
     }
 
-    /// What it may have of a resource at most.
+    /// The most that it may have of a resource.
     #[must_use]
     pub fn limit(&self, resource: Resource) -> usize {
-        let admission = Admission(Arc::clone(&self.account.admission));
-        if self.account.free.is_none() {
-            return admission.limit(resource);
+        match self.account.free {
+            None => self.admission().limit(resource),
+            Some(_) => self.admission().share(resource),
         }
-        admission.share(resource)
     }
 
-    /// Nobody may have more of a resource, however long it waits.
+    fn admission(&self) -> Admission {
+        Admission(Arc::clone(&self.account.admission))
+    }
+
+    /// Checks that a wait for this much can end: no peer may have more, however long it waits.
     fn may_have(&self, resource: Resource, units: usize) -> Result<(), Full> {
-        if units > Admission(Arc::clone(&self.account.admission)).limit(resource) {
+        if units > self.admission().limit(resource) {
             return Err(Full::All);
         }
         if units > self.limit(resource) {
@@ -370,7 +353,7 @@ impl Peer {
     /// Takes some of a resource, or nothing at all.
     ///
     /// # Errors
-    /// So much is not free now.
+    /// This much is not free now.
     pub fn try_take(&self, resource: Resource, units: u32) -> Result<Permit, Full> {
         let mut permit = Permit::none(self, resource);
         permit.try_grow(units)?;
@@ -401,7 +384,7 @@ impl Peer {
         until: Instant,
     ) -> Result<Permit, Full> {
         let taken = tokio::time::timeout_at(until, self.take(resource, units)).await;
-        // The last attempt says what it is that is missing.
+        // The last attempt finds out whether the share or the whole is exhausted.
         taken.unwrap_or_else(|_late| self.try_take(resource, units))
     }
 

@@ -12,9 +12,8 @@ use tokio::time::{Sleep, sleep};
 use super::intake::{Intake, IntakeError, Messages};
 use super::{Full, Peer, Permit};
 
-/// Messages of gRPC of a peer. Between two of them it may be silent for a while; a
-/// message that has begun comes at the least rate, and its bytes are booked until it is
-/// whole.
+/// The gRPC messages of a peer. Between two of them it may be silent for a while; a message
+/// that has begun must arrive at the least rate, and its bytes are booked until it is whole.
 pub struct Metered<B> {
     body: B,
     intake: Intake,
@@ -67,13 +66,14 @@ impl<B> Metered<B> {
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Metered<B> {
-    /// Waits for memory for so many bytes, and then goes on.
+    /// Waits for memory for this many bytes, and then goes on.
     fn wait(
         mut self: Pin<&mut Self>,
         frame: Option<Frame<Bytes>>,
         bytes: usize,
         cx: &mut Context<'_>,
     ) -> Poll<Next<B::Error>> {
+        // Polled right away: a future that was never polled wakes nobody.
         let more = self.intake.more(bytes);
         self.waits = Some((frame, Box::pin(more)));
         self.poll_frame(cx)
@@ -137,6 +137,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Metered<B> {
     }
 
     fn is_end_stream(&self) -> bool {
+        // The body may have ended while its last frame still waits for memory.
         self.waits.is_none() && self.body.is_end_stream()
     }
 

@@ -55,7 +55,7 @@ impl Clock {
         self.late = earned.map_or(max, |earned| earned.min(max));
     }
 
-    /// It is the peer's turn again, after a time that was not.
+    /// Starts anew after a time in which the peer could not send.
     pub(super) fn restart(&mut self) {
         self.late = Instant::now() + self.pace.grace;
     }

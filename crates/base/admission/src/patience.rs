@@ -1,20 +1,20 @@
-//! What becomes of calls when there are more than the server takes on.
+//! Waiting, when there are more calls than the server takes on.
 //!
 //! * A call for which there is no permit waits for one, first come, first served. It waits
 //!   for `limits.wait_seconds`, or for half of the time that it has where that is shorter:
 //!   so a burst is answered, and nothing is begun that would be late.
 //! * A call that is refused because there is too much to do, whatever it was that was full,
-//!   is told so after `limits.wait_seconds` too, or shortly before the end of its time.
+//!   is answered after `limits.wait_seconds` too, or shortly before the end of its time.
 //!   Callers that call again as soon as they are refused would keep the processors busy
 //!   with refusals, and calls in work would wait behind them.
-//! * Who waits is booked as a request that arrives, with its message and at least a KiB. So
-//!   there is a limit to how many wait, of which an address has a share; beyond it a call
-//!   is refused at once.
+//! * A call that waits is booked as a request that arrives, with its message and at least a
+//!   KiB. So the number of waiting calls has a limit, of which an address has a share; beyond
+//!   it a call is refused at once.
 //!
 //! The server refused at once before. Callers that called again at once had one processor
 //! write 100,000 refusals a second and do a twentieth of its searches. A refusal costs about
-//! as much as a small call, so the only way to have few of them is to let them wait; and who
-//! waits anyway may as well get the next permit.
+//! as much as a small call, so the only way to have few of them is to let them wait; and a
+//! caller that waits anyway may as well get the next permit.
 
 use std::time::Duration;
 
@@ -28,12 +28,12 @@ use crate::{Full, Peer, Permit, Resource};
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     for_permit: Duration,
-    /// When the caller may be told of a refusal.
+    /// The time from which on the caller may be refused.
     refusal: Instant,
 }
 
 impl Patience {
-    /// Of a call that begins now and has so much time; none: as much as it needs.
+    /// The patience of a call that begins now and has this much time; none: all that it needs.
     #[must_use]
     pub fn new(max: Duration, time: Option<Duration>) -> Self {
         let shorter = |time: Option<Duration>| time.map_or(max, |time| max.min(time));
@@ -44,7 +44,7 @@ impl Patience {
         }
     }
 
-    /// The permit of a call whose message is there, `bytes` of which are not booked.
+    /// Acquires the permit of a call whose message is there; `bytes` of it are not booked.
     ///
     /// # Errors
     /// None was free in time.
@@ -64,7 +64,7 @@ impl Patience {
         peer.take_until(resource, 1, until).await
     }
 
-    /// Waits until a call may be told that there is too much to do, or the server stops.
+    /// Waits until a call may be refused for overload, or the server stops.
     pub async fn before_refusal(&self, peer: &Peer, stop: &CancellationToken) {
         let Ok(_waiting) = peer.try_take(Resource::Requests, 1) else {
             return;
@@ -76,9 +76,10 @@ impl Patience {
     }
 }
 
-/// The answer says that there is too much to do.
+/// The answer is a refusal for overload.
 #[must_use]
 pub fn is_refusal(headers: &HeaderMap) -> bool {
+    // RESOURCE_EXHAUSTED: every failure of the kind `Exhausted` has it.
     let exhausted = http::HeaderValue::from_static("8");
     headers.get("grpc-status") == Some(&exhausted)
 }

@@ -1,4 +1,4 @@
-//! What a peer has taken of a resource.
+//! Permits: the part of a resource that a peer holds.
 
 use std::sync::Arc;
 
@@ -15,19 +15,21 @@ pub struct Permit {
 impl Permit {
     pub(super) fn none(peer: &Peer, resource: Resource) -> Self {
         Self {
+            // Without what the peer has reserved: that holds a permit, and the two would keep
+            // each other alive for ever.
             peer: Arc::clone(&peer.account).into(),
             resource,
             units: 0,
         }
     }
 
-    /// Whose it is.
+    /// The peer that holds it.
     #[must_use]
     pub const fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// How much it is.
+    /// Its size.
     #[must_use]
     pub const fn units(&self) -> u32 {
         self.units
@@ -68,12 +70,16 @@ impl Permit {
         let share = match &account.free {
             None => None,
             Some(free) => {
+                // The share first: a caller that waits for its own share must hold nothing that
+                // others could use.
                 let share = free.of(self.resource).acquire_many(units).await;
                 Some(share.map_err(|_| Full::Share)?)
             }
         };
         let all = account.admission.free.of(self.resource);
         let all = all.acquire_many(units).await;
+        // Forgotten only now that both are there: a caller that leaves during the wait drops
+        // them, and they go back.
         all.map_err(|_| Full::All)?.forget();
         if let Some(share) = share {
             share.forget();

@@ -1,4 +1,4 @@
-//! What peers are told.
+//! Refusals, as peers get them.
 
 use super::{Full, IntakeError};
 use model::{Code, Failure};

@@ -1,8 +1,8 @@
-//! What peers can hold, and how much of it there is.
+//! The resources that peers can hold, and their amounts.
 
 use tokio::sync::Semaphore;
 
-/// What a peer can hold.
+/// A resource that a peer can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
     /// Open connections.
@@ -53,7 +53,7 @@ impl Resource {
     }
 }
 
-/// How many of each resource there are, for all peers together.
+/// The amount of each resource, for all peers together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Amounts {
     /// Connections.

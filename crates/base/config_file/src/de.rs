@@ -1,4 +1,4 @@
-//! The tree as serde reads it. What is wrong gets its key and its line on the way out.
+//! The tree as serde reads it. A mistake gets its key and its line on the way out.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,10 +14,10 @@ use super::error::{Error, words};
 use super::tree::{Node, Value};
 use super::{Bounds, SECRET, inside};
 
-/// What all values of one reading share.
+/// The state that all values of one reading share.
 pub(super) struct Context<'a> {
     bounds: Bounds,
-    /// Keys that are as if they were not there.
+    /// Keys that are skipped.
     removed: &'a BTreeSet<String>,
     secrets: RefCell<BTreeSet<String>>,
 }
@@ -43,7 +43,7 @@ pub(super) struct De<'a> {
     context: &'a Context<'a>,
 }
 
-/// What a scalar is that is written without quotes.
+/// The meaning of a scalar that is written without quotes.
 enum Plain {
     Nothing,
     Bool(bool),
@@ -57,6 +57,7 @@ fn plain(text: &str) -> Plain {
     let digits = |prefix| text.strip_prefix(prefix);
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Plain::Nothing,
+        // YAML 1.2: `yes`, `no`, `on` and `off` are texts.
         "true" | "True" | "TRUE" => return Plain::Bool(true),
         "false" | "False" | "FALSE" => return Plain::Bool(false),
         _ => {}
@@ -180,6 +181,7 @@ impl<'de, 'a: 'de> de::Deserializer<'de> for De<'a> {
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match &self.node.value {
+            // Also without quotes: `name: 8080` is a text where one is wanted.
             Value::Scalar { text, .. } if !self.is_nothing() => visitor
                 .visit_str(text)
                 .map_err(|error: Error| error.at(&self.key, self.node.line)),
@@ -197,6 +199,7 @@ impl<'de, 'a: 'de> de::Deserializer<'de> for De<'a> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         if self.is_nothing() {
+            // A key without a value is as if it were left out.
             visitor.visit_none()
         } else {
             visitor.visit_some(self)
@@ -334,7 +337,7 @@ impl<'de, 'a: 'de> MapAccess<'de> for Entries<'a> {
         };
         let line = node.line;
         let value = seed.deserialize(De::new(node, key.clone(), self.of.context));
-        // Whoever converts a value says what is wrong with it after it was read.
+        // A conversion reports its mistake after the value was read.
         value.map_err(|error| error.at(&key, line))
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a value, in the words of whoever wrote it.
+//! A mistake in a value, in the words of its author.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::de::{self, Expected, Unexpected};
 
 use super::Mistake;
 
-/// Something is wrong, first anywhere and then at its key.
+/// A mistake, first without a position and then at its key.
 #[derive(Debug)]
 pub(super) struct Error {
     at: Option<(String, usize)>,
@@ -18,7 +18,7 @@ impl Error {
         Self { at: None, message }
     }
 
-    /// Something else is needed than what is there.
+    /// Another value is needed than the one that was found.
     pub(super) fn needs(needed: &str, found: &str) -> Self {
         Self::new(if found.is_empty() {
             format!("needs {needed}")
@@ -27,8 +27,9 @@ impl Error {
         })
     }
 
-    /// The same at a key, unless it is known where it is.
+    /// The same at a key, unless its position is known.
     pub(super) fn at(mut self, key: &str, line: usize) -> Self {
+        // The innermost position stays, as the levels around it add theirs on the way out.
         self.at.get_or_insert_with(|| (key.to_owned(), line));
         self
     }
@@ -60,6 +61,7 @@ impl de::Error for Error {
         Self::needs(&words(needed), kind(&found))
     }
 
+    // The value is not repeated: it may be a secret that is under the wrong key.
     fn invalid_value(_: Unexpected<'_>, needed: &dyn Expected) -> Self {
         Self::needs(&words(needed), "")
     }
@@ -97,7 +99,7 @@ fn kind(found: &Unexpected<'_>) -> &'static str {
     }
 }
 
-/// What serde's own types, and those that derive from it, call what they need.
+/// Translates the expectations of serde's own types, and of those that derive from it.
 pub(super) fn words(needed: &dyn Expected) -> String {
     let needed = needed.to_string();
     match needed.as_str() {

@@ -1,16 +1,15 @@
-//! Settings in YAML, read with the line of each key, so that every mistake is told at once,
-//! where it is, and in the words of whoever wrote the file.
+//! Reads settings in YAML with the line of each key, so that all mistakes are reported at once,
+//! with their lines, and in the words of the author of the file.
 //!
 //! Rules:
 //!
-//! * What is wrong is left out and the rest is read again, until nothing is wrong any more:
-//!   so all mistakes are found by what reads the settings, and nobody writes their form down
-//!   a second time.
+//! * A wrong value is left out and the rest is read again, until nothing is wrong. So the
+//!   types that read the settings find all mistakes, and nobody writes their form down a
+//!   second time.
 //! * No message names a type of the program, and none repeats a value that is of another type
-//!   than it should be: it may be a secret that stands in the wrong place.
+//!   than it should be: it may be a secret under the wrong key.
 //! * A type that is a secret is read as a newtype called [`SECRET`], and is never shown.
-//! * A list or a mapping of which nothing is left but its key is empty: somebody made comments
-//!   of the rest.
+//! * A list or a mapping of which only the key is left is empty: the rest was commented out.
 //!
 //! Not here: which settings there are, files, the environment.
 
@@ -38,20 +37,20 @@ use serde::de::DeserializeOwned;
 use de::{Context, De};
 use tree::{Node, Value};
 
-/// What a type that is a secret calls itself when it is read.
+/// The name under which a type that is a secret is read.
 pub const SECRET: &str = "Secret";
 
-/// What a whole number may be, by its key.
+/// The range of a whole number, by its key.
 pub type Bounds = fn(&str) -> RangeInclusive<u64>;
 
-/// Something wrong in a file of settings.
+/// A mistake in a file of settings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mistake {
     /// The line, from 1.
     pub line: usize,
     /// The key, such as `tools.workers[0].token`; empty: the file as a whole.
     pub key: String,
-    /// What is wrong, and what would be right.
+    /// The mistake, and its correction.
     pub message: String,
 }
 
@@ -60,13 +59,13 @@ pub struct Mistake {
 pub struct Setting {
     /// Its key.
     pub key: String,
-    /// Its value; not that of a secret.
+    /// Its value, unless it is a secret.
     pub value: String,
     /// The line.
     pub line: usize,
 }
 
-/// What was read.
+/// The result of reading.
 #[derive(Debug)]
 pub struct Read<T> {
     /// The settings.
@@ -110,11 +109,12 @@ impl Document {
             };
             let is_new = removed.insert(wrong.key.clone());
             let is_root = wrong.key.is_empty();
-            // What is missing may have been there, and wrong.
+            // A key that is missing now may have been there, and wrong.
             let of = format!("{}.", wrong.key);
             if !removed.iter().any(|key| key.starts_with(&of)) {
                 mistakes.insert(wrong);
             }
+            // A key that is wrong though it was taken out would be found again for ever.
             if is_root || !is_new {
                 break;
             }
@@ -130,33 +130,26 @@ impl Document {
         T::deserialize(De::new(&self.root, String::new(), &context)).ok()
     }
 
-    /// What it sets, in its order.
+    /// Its settings, in their order.
     #[must_use]
     pub fn settings<T>(&self, read: &Read<T>) -> Vec<Setting> {
         let mut found = Vec::new();
         leaves(&self.root, String::new(), &read.secrets, &mut found);
         found
     }
-
-    /// The line of each key.
-    fn lines(&self) -> BTreeMap<String, usize> {
-        let mut found = BTreeMap::new();
-        lines(&self.root, String::new(), &mut found);
-        found
-    }
 }
 
-/// Mistakes of a file as lines, each with its place.
+/// Formats the mistakes of a file, a line for each with its position.
 #[must_use]
-pub fn told(path: &Path, mistakes: &[Mistake]) -> String {
-    let told = |it: &Mistake| {
-        let (place, separator) = (path.display(), if it.key.is_empty() { "" } else { ": " });
-        format!("{place}:{}: {}{separator}{}", it.line, it.key, it.message)
+pub fn report(path: &Path, mistakes: &[Mistake]) -> String {
+    let line = |it: &Mistake| {
+        let (path, separator) = (path.display(), if it.key.is_empty() { "" } else { ": " });
+        format!("{path}:{}: {}{separator}{}", it.line, it.key, it.message)
     };
-    mistakes.iter().map(told).collect::<Vec<_>>().join("\n")
+    mistakes.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Where the settings of a file are in it.
+/// The positions of settings in their file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingLocations {
     file: PathBuf,
@@ -167,14 +160,16 @@ impl SettingLocations {
     /// Those of a document.
     #[must_use]
     pub fn new(file: &Path, document: &Document) -> Self {
+        let mut found = BTreeMap::new();
+        lines(&document.root, String::new(), &mut found);
         Self {
             file: file.to_owned(),
-            lines: document.lines(),
+            lines: found,
         }
     }
 
-    /// The place of a setting, or of what it would be in, as it stands before a message;
-    /// nothing where the file does not have it.
+    /// The position of a setting, or of its parent, as a prefix of a message; empty where the
+    /// file does not have it.
     #[must_use]
     pub fn at(&self, key: &str) -> String {
         let line = self
@@ -183,30 +178,24 @@ impl SettingLocations {
         line.unwrap_or_default()
     }
 
-    /// The line of it.
+    /// The line of a setting, or of its parent.
     #[must_use]
-    pub fn line(&self, key: &str) -> Option<usize> {
-        line_of(&self.lines, key)
+    pub fn line(&self, mut key: &str) -> Option<usize> {
+        loop {
+            if let Some(line) = self.lines.get(key) {
+                return Some(*line);
+            }
+            key = key.get(..key.rfind(['.', '['])?)?;
+        }
     }
 
-    /// A setting comes from elsewhere.
+    /// Forgets a setting that comes from elsewhere.
     pub fn forget(&mut self, key: &str) {
         self.lines.remove(key);
     }
 }
 
-/// The line of a key, or of what it would be in.
-fn line_of(lines: &BTreeMap<String, usize>, key: &str) -> Option<usize> {
-    let mut key = key;
-    loop {
-        if let Some(line) = lines.get(key) {
-            return Some(*line);
-        }
-        key = key.get(..key.rfind(['.', '['])?)?;
-    }
-}
-
-/// The key of what is in something.
+/// The key of an entry of a mapping.
 fn inside(key: &str, name: &str) -> String {
     if key.is_empty() {
         name.to_owned()

@@ -232,13 +232,13 @@ workers:
             "5 workers[1].token = {env: X}",
         ]
     );
-    let lines = document.lines();
+    let locations = SettingLocations::new(Path::new("a.yaml"), &document);
     for (key, line) in [
         ("workers[0].token", Some(4)),
         ("workers[1].skills[3]", Some(5)),
         ("limits.calls", None),
     ] {
-        assert_eq!(line_of(&lines, key), line, "{key}");
+        assert_eq!(locations.line(key), line, "{key}");
     }
     let without: Config = document.read_without("names", bounds).expect("settings");
     assert_eq!((without.names.len(), without.workers.len()), (0, 2));
@@ -371,7 +371,7 @@ fn mistakes_are_told_each_on_a_line_with_its_place() {
     };
     let mistakes = [mistake(1, ""), mistake(7, "limits.calls")];
     assert_eq!(
-        told(Path::new("a.yaml"), &mistakes),
+        report(Path::new("a.yaml"), &mistakes),
         "a.yaml:1: is wrong\na.yaml:7: limits.calls: is wrong"
     );
 }

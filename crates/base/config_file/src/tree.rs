@@ -93,19 +93,19 @@ impl<'a> Builder<'a> {
             None => Ok(None),
             Some(Ok((event, span))) => Ok(Some((event, line(&span)))),
             Some(Err(error)) => {
-                let said = match error.info() {
-                    said if said.contains("<document start>") => {
+                let info = match error.info() {
+                    info if info.contains("<document start>") => {
                         "settings are lines such as `listen: 127.0.0.1:50051`".to_owned()
                     }
-                    said => said.replace("did not find expected", "there is no"),
+                    info => info.replace("did not find expected", "there is no"),
                 };
-                let message = format!("this is not YAML: {said}");
+                let message = format!("this is not YAML: {info}");
                 Err(wrong(error.marker().line(), "", message))
             }
         }
     }
 
-    /// What follows in a list or a mapping.
+    /// The next event inside of a list or a mapping.
     fn within(&mut self, line: usize, key: &str) -> Result<(Event<'a>, usize), Mistake> {
         let next = self.next()?;
         next.ok_or_else(|| wrong(line, key, "this is not YAML: it ends too early"))
@@ -126,6 +126,8 @@ impl<'a> Builder<'a> {
             Event::Alias(anchor) => {
                 let node = self.anchors.get(&anchor).cloned();
                 let node = node.unwrap_or_else(|| Node::nothing(line));
+                // An alias is a copy. Uncounted, a few lines of aliases of aliases would fill the
+                // memory (the "billion laughs").
                 self.nodes += node.count();
                 return Ok(Node { line, ..node });
             }
@@ -178,7 +180,7 @@ impl<'a> Builder<'a> {
             let key = inside(key, &name);
             let (event, _) = self.within(line, &key)?;
             let node = self.node(event, line, &key, depth + 1)?;
-            // As a line says it that has a key and goes on below.
+            // The line of the key, also where the value begins below.
             let node = Node { line, ..node };
             match entries.iter().find(|(other, _)| *other == name) {
                 None => entries.push((name, node)),
@@ -191,7 +193,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// A tag means nothing here, and whoever writes one means something.
+/// Refuses a tag: it would be ignored, and its author meant something by it.
 fn no_tag(tag: Option<&Tag>, line: usize, key: &str) -> Result<(), Mistake> {
     match tag {
         None => Ok(()),

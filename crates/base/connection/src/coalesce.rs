@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-/// A connection that gathers answers before it sends them.
+/// A connection that coalesces answers before it sends them.
 pub struct Coalesce<C> {
     connection: Pin<Box<C>>,
     turn: Arc<Turn>,
@@ -28,7 +28,7 @@ impl<C> std::fmt::Debug for Coalesce<C> {
 }
 
 impl<C> Coalesce<C> {
-    /// Gathers the answers of a connection.
+    /// Coalesces the answers of a connection.
     #[must_use]
     pub fn new(connection: C) -> Self {
         let turn = Arc::new(Turn::default());
@@ -40,10 +40,10 @@ impl<C> Coalesce<C> {
     }
 }
 
-/// What the connection is woken through.
+/// The waker of the connection.
 #[derive(Default)]
 struct Turn {
-    /// It was woken, and lets others run: it will look at everything anyway.
+    /// It was woken, and lets others run: it will poll everything anyway.
     waits: AtomicBool,
     task: AtomicWaker,
 }
@@ -65,18 +65,17 @@ impl<C: Future> Future for Coalesce<C> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<C::Output> {
         let this = &mut *self;
+        // Registered before the flag is looked at: a wake in between would otherwise find no
+        // task.
         this.turn.task.register(cx.waker());
         if !this.turn.waits.swap(true, Ordering::SeqCst) {
             // Has tokio wake us when it has run out of ready tasks.
-            return match pin!(tokio::task::yield_now()).poll(cx) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(()) => {
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
-                }
-            };
+            if pin!(tokio::task::yield_now()).poll(cx).is_ready() {
+                cx.waker().wake_by_ref();
+            }
+            return Poll::Pending;
         }
-        // Before the connection looks: whoever comes after its look wakes it again.
+        // Before the connection is polled: an answer that comes after its look wakes it again.
         this.turn.waits.store(false, Ordering::SeqCst);
         let mut through = Context::from_waker(&this.waker);
         this.connection.as_mut().poll(&mut through)

@@ -1,9 +1,9 @@
-//! A connection that goes on until it is told to finish.
+//! Graceful shutdown of a connection.
 
 use std::pin::{Pin, pin};
 
-/// Serves a connection. When `end` comes, it is told by `finish`, and goes on until it has
-/// finished.
+/// Serves a connection. Once `end` resolves, `finish` asks it to finish, and it is served until
+/// it has.
 pub async fn served_until<C: Future>(
     connection: C,
     end: impl Future<Output = ()>,

@@ -1,8 +1,8 @@
 //! The bytes of a connection, whatever protocol they are: limits on its socket that no layer
-//! above has, one write for all that is ready, an end that it is told of, clients of HTTP/2
+//! above has, one write for all that is ready, graceful shutdown, clients of HTTP/2
 //! that do not read an answer, and short paths to sockets in deep folders.
 //!
-//! Not here: which protocol it speaks, who may connect, what is served (the server).
+//! Not here: protocols, access and services (the server).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(

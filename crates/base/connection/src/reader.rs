@@ -14,27 +14,27 @@ use std::time::Duration;
 use hyper::rt::Executor;
 use tokio::time::sleep;
 
-/// What an answer said when it was polled last.
+/// The result of an answer's last poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Polled {
-    /// Here is a piece.
+    /// It returned a piece.
     Gave,
-    /// There is none yet: the client has nothing to wait for.
+    /// It has none yet: the client is not to blame.
     Waits,
 }
 
 thread_local! {
-    /// What the answer of the task that runs now said. A stream's task polls its answer
-    /// while it is polled itself, so this is looked at before anything else can run.
+    /// The last poll of the answer of the task that runs now. A stream's task polls its answer
+    /// while it is polled itself, so this is read before anything else can run.
     static POLLED: Cell<Option<Polled>> = const { Cell::new(None) };
 }
 
-/// An answer says what it said.
+/// Notes the result of an answer's poll.
 pub fn note_polled(polled: Polled) {
     POLLED.set(Some(polled));
 }
 
-/// Runs the tasks of streams, and ends those whose client takes nothing for so long.
+/// Runs the tasks of streams, and ends those whose client takes nothing for this long.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchedExecutor(pub Duration);
 
@@ -48,12 +48,14 @@ where
             let mut stream = pin!(stream);
             let mut time = None;
             std::future::poll_fn(move |cx| {
+                // Another task of this thread may have left its note.
                 POLLED.set(None);
                 if stream.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(());
                 }
                 match POLLED.take() {
                     // It has a piece, and waits until the client takes it.
+                    // A new timer for each piece, since the client took the one before.
                     Some(Polled::Gave) => time = Some(Box::pin(sleep(limit))),
                     Some(Polled::Waits) => time = None,
                     None => {}

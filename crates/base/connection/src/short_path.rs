@@ -53,6 +53,7 @@ impl ShortPath {
         let folder = below.join(uuid::Uuid::new_v4().simple().to_string());
         fs::DirBuilder::new().mode(0o700).create(&folder)?;
         let path = folder.join("d");
+        // Made before the link is, so that the folder is removed again where the link fails.
         let short = Self {
             path: path.clone(),
             _directory: None,

@@ -1,10 +1,10 @@
 //! A connection's socket, with the two limits that no layer above it has.
 //!
-//! * **First bytes.** Which version of HTTP a client speaks is told by its first bytes,
+//! * **First bytes.** The first bytes of a client show which version of HTTP it speaks,
 //!   and hyper waits for them without a limit. A client that sends none, or only a part
-//!   of the preface of HTTP/2, is let go; from there on hyper's limits hold.
+//!   of the preface of HTTP/2, is disconnected; from there on hyper's limits hold.
 //! * **Writes.** A client that does not read stops the connection. After a time without
-//!   any progress it is let go, and all that it was to be sent.
+//!   any progress it is disconnected, and its answers are dropped.
 
 use std::io;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// What every client of HTTP/2 sends first.
+/// The first bytes of every client of HTTP/2.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A socket with limits.
@@ -27,17 +27,16 @@ pub struct Socket<S> {
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-/// How far the first bytes are.
+/// The progress of the first bytes.
 #[derive(Debug)]
 enum First {
-    /// So many bytes, all of them the preface's, and until when the rest must come.
+    /// The bytes so far, all of them of the preface, and the timeout of the rest.
     Waits(usize, Pin<Box<Sleep>>),
-    Told,
+    Known,
 }
 
 impl<S> Socket<S> {
-    /// `first`: until when the first bytes must be there. `write`: how long a client may
-    /// read nothing of what is sent.
+    /// `first`: the timeout of the first bytes. `write`: how long a client may read nothing.
     #[must_use]
     pub fn new(inner: S, first: Duration, write: Duration) -> Self {
         Self {
@@ -48,7 +47,7 @@ impl<S> Socket<S> {
         }
     }
 
-    /// What became of a write: while it waits, the time runs.
+    /// Checks the result of a write: while it waits, the time runs.
     fn watch<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -73,8 +72,10 @@ impl First {
         let Self::Waits(so_far, _) = self else { return };
         let rest = PREFACE.get(*so_far..).unwrap_or_default();
         *so_far += bytes.len();
+        // The end, the whole preface, or other bytes: in each case hyper knows the version, and
+        // its own limits hold.
         if bytes.is_empty() || bytes.len() >= rest.len() || !rest.starts_with(bytes) {
-            *self = Self::Told;
+            *self = Self::Known;
         }
     }
 }
@@ -89,7 +90,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
         let before = buf.filled().len();
         let read = Pin::new(&mut this.inner).poll_read(cx, buf);
         match (&mut this.first, &read) {
-            (First::Told, _) => read,
+            (First::Known, _) => read,
             (First::Waits(_, time), Poll::Pending) => time.as_mut().poll(cx).map(|()| {
                 let sentence = "the client did not say which version of HTTP it speaks";
                 Err(io::Error::new(io::ErrorKind::TimedOut, sentence))

@@ -1,4 +1,4 @@
-//! What sort of address an address is.
+//! The kinds of addresses, and which of them may be called.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use url::{Host, Url};
 
-/// Which addresses may be called.
+/// The addresses that may be called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Egress {
     permitted: Arc<[IpNet]>,
@@ -18,7 +18,7 @@ pub struct Egress {
 pub struct Refused {
     /// Host or address, without anything secret.
     pub address: String,
-    /// What sort of address it is, such as `a private address`.
+    /// The kind of the address, such as `a private address`.
     pub what: String,
 }
 
@@ -55,7 +55,7 @@ impl Egress {
         })
     }
 
-    /// Whether an address may be called.
+    /// Checks that an address may be called.
     ///
     /// A network of version 4 that is permitted is so in the forms that version 6 has for it
     /// only where the address itself, as it is called, is in a permitted network.
@@ -75,8 +75,8 @@ impl Egress {
         })
     }
 
-    /// Whether an address of the web may be called, as far as it tells by itself: its scheme,
-    /// and its host where that is an address. A name is told by what it resolves to.
+    /// Checks that a URL may be called, as far as it shows: its scheme, and its host where that
+    /// is an address. A name is checked once it is resolved.
     ///
     /// # Errors
     /// Another scheme than `http` and `https`, no host, or an address that is not permitted.
@@ -99,7 +99,7 @@ impl Egress {
     }
 }
 
-/// What an address is, unless it is a public one: the registries of special addresses of
+/// The kind of an address, unless it is a public one: the registries of special addresses of
 /// IANA (RFC 6890 and its successors).
 fn sort_of(address: IpAddr) -> Option<&'static str> {
     match address {
@@ -114,6 +114,8 @@ fn sort_of_v4(address: Ipv4Addr) -> Option<&'static str> {
         [0, ..] => "an address of this network",
         [127, ..] => "a loopback address",
         [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => "a private address",
+        // Named by itself: it is what request forgery is after, as it hands out the machine's
+        // credentials.
         [169, 254, 169, 254] => "the address of a cloud's metadata",
         [169, 254, ..] => "a link-local address",
         [100, 64..=127, ..] => "a shared address of providers (RFC 6598)",

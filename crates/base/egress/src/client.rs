@@ -14,8 +14,8 @@ use url::Url;
 
 use super::{Egress, Refused};
 
-/// Chooses what TLS computes with, for the whole process; every client needs it. Whoever was
-/// first chose, which will do.
+/// Installs the cryptography of TLS for the whole process, which every client needs. One that is
+/// installed already will do.
 pub fn provide_tls() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         rustls::crypto::ring::default_provider()
@@ -24,10 +24,10 @@ pub fn provide_tls() {
     }
 }
 
-/// How long things may take.
+/// The timeouts of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until there is a connection.
+    /// The timeout of a connection attempt.
     pub connect: Duration,
     /// How long the other side may be silent.
     pub silence: Duration,
@@ -64,7 +64,7 @@ impl Lookup for System {
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address, or one that a redirect leads to, may not be called.
@@ -84,16 +84,16 @@ pub enum Error {
     Request(reqwest::Error),
 }
 
-/// What came back, after redirects.
+/// An answer, after redirects.
 #[derive(Debug)]
 pub struct Answer {
     /// The answer, its body still to be read.
     pub response: reqwest::Response,
-    /// Where it is from.
+    /// Its address.
     pub url: Url,
 }
 
-/// Calls permitted addresses alone. Cheap to clone; connections are kept.
+/// Calls permitted addresses alone. Cheap to clone; connections are pooled.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
@@ -102,7 +102,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that resolves names as the system does, and follows so many redirects.
+    /// A client that resolves names as the system does, and follows this many redirects.
     ///
     /// # Errors
     /// TLS cannot be set up.
@@ -123,9 +123,12 @@ impl Client {
         provide_tls();
         let http = reqwest::Client::builder()
             .user_agent(concat!("repertoire/", env!("CARGO_PKG_VERSION")))
+            // Followed by `get`, which checks each address and decides what is sent there.
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never())
+            // It would show the next server where the redirect came from, query included.
             .referer(false)
+            // A proxy would connect for us, to addresses that nobody checked.
             .no_proxy()
             .connect_timeout(timeouts.connect)
             .read_timeout(timeouts.silence)
@@ -143,7 +146,7 @@ impl Client {
         })
     }
 
-    /// The same client, which follows so many redirects.
+    /// The same client, which follows this many redirects.
     #[must_use]
     pub fn following(&self, redirects: usize) -> Self {
         Self {
@@ -168,6 +171,7 @@ impl Client {
         here.set_username("").ok();
         here.set_password(None).ok();
         for _ in 0..=self.redirects {
+            // An address in digits never reaches the resolver, so it is checked here.
             self.egress.permits_url(&here)?;
             let is_home = here.origin() == url.origin();
             let mut headers = headers.clone();
@@ -212,17 +216,16 @@ fn is_redirect(status: StatusCode) -> bool {
 
 /// A request that failed: because of its address, or otherwise.
 fn failed(error: reqwest::Error) -> Error {
-    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-    while let Some(cause) = next {
-        if let Some(refused) = cause.downcast_ref::<Refused>() {
-            return Error::Refused(refused.clone());
-        }
-        next = cause.source();
+    // The refusal of the resolver comes back inside the errors of hyper and reqwest.
+    let first: &(dyn std::error::Error + 'static) = &error;
+    let mut causes = std::iter::successors(Some(first), |cause| cause.source());
+    match causes.find_map(|cause| cause.downcast_ref::<Refused>()) {
+        Some(refused) => Error::Refused(refused.clone()),
+        None => Error::Request(error.without_url()),
     }
-    Error::Request(error.without_url())
 }
 
-/// What a failed request means, in words. Names no address.
+/// Describes a failed request, without any address.
 #[must_use]
 fn words(error: &reqwest::Error) -> String {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
@@ -251,7 +254,7 @@ fn words(error: &reqwest::Error) -> String {
     "no answer".to_owned()
 }
 
-/// Resolves names, and leaves out what may not be called.
+/// Resolves names, and leaves out addresses that may not be called.
 struct Checked {
     egress: Egress,
     lookup: Arc<dyn Lookup>,
@@ -262,6 +265,8 @@ impl Resolve for Checked {
         let (egress, name) = (self.egress.clone(), name.as_str().to_owned());
         let found = self.lookup.lookup(name.clone());
         Box::pin(async move {
+            // The connection is made to one of these, so a name that resolves otherwise a moment
+            // later gains nothing.
             let permitted = egress.permitted_of(&name, found.await?)?;
             let addresses = permitted.into_iter();
             Ok(Box::new(addresses.map(|address| SocketAddr::new(address, 0))) as Addrs)

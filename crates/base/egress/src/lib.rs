@@ -3,13 +3,13 @@
 //! Rules:
 //!
 //! * Public addresses only, unless the operator permits others by network.
-//! * Names are resolved first, and what they lead to is checked; the connection is made to
-//!   an address that was checked, so a name that changes meanwhile gains nothing.
+//! * Names are resolved first, and their addresses are checked. The connection is made to an
+//!   address that was checked, so a name that changes meanwhile gains nothing.
 //! * Every redirect is checked as the first address was. A credential stays with the
 //!   origin that it is for, and `https` never becomes `http`.
 //! * No proxy of the environment, no cookies, no `Referer`.
 //!
-//! Not here: what is asked and what becomes of the answers.
+//! Not here: the requests, and what their callers do with the answers.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(

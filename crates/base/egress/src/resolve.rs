@@ -4,11 +4,11 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
 use super::{Egress, Refused};
 
-/// Why there is no address to call.
+/// The reason why there is no address to call.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// It may not be called. Of a name it is told by the name: who asks need not learn where it
-    /// leads.
+    /// It may not be called. A name is reported by itself: the caller need not learn its
+    /// addresses.
     #[error(transparent)]
     Refused(#[from] Refused),
     /// The name is unknown.
@@ -62,7 +62,7 @@ impl Egress {
             }
         }
         match refused {
-            // By the name that was asked for: who asks need not learn where it leads.
+            // By the name: a caller must not learn the addresses of an internal network by it.
             Some(error) if permitted.is_empty() => Err(Refused {
                 address: host.to_owned(),
                 what: error.what,

@@ -1,4 +1,4 @@
-//! When to ask again.
+//! The time of the next try.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use http::header::{DATE, RETRY_AFTER};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 
-/// Nobody waits longer, whatever is said.
+/// The longest wait, whatever a server asks for.
 pub const MAX_RETRY_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long a server wants to be left alone (`Retry-After` of RFC 9110): seconds, or a moment of
@@ -24,10 +24,11 @@ fn wanted_pause(headers: &HeaderMap) -> Option<Duration> {
     }
     // Both moments are of one clock, so ours does not matter.
     let wait = moment(text)?.duration_since(server_time(headers)?);
+    // A moment that has passed is now.
     Some(Duration::try_from(wait).unwrap_or_default())
 }
 
-/// The time as the server has it, so that no two clocks are compared.
+/// The time of the server's own clock, so that no two clocks are compared.
 #[must_use]
 pub fn server_time(headers: &HeaderMap) -> Option<Timestamp> {
     moment(headers.get(DATE)?.to_str().ok()?)

@@ -1,7 +1,7 @@
-//! The caller's deadline, where the work is begun.
+//! The caller's deadline, at the point where work begins.
 //!
-//! It belongs to the task like its span does: handed down by hand it would be an
-//! argument of nearly every method between the call layer and the executor.
+//! It belongs to the task like its span does: passed by hand it would be an argument of
+//! nearly every method between the call layer and the executor.
 
 use std::future::Future;
 
@@ -13,7 +13,7 @@ tokio::task_local! {
     static DEADLINE: Instant;
 }
 
-/// Gives all work that a future asks for this deadline.
+/// Sets the deadline of all work that a future asks for.
 pub fn with_deadline<F: Future>(
     deadline: Instant,
     work: F,
@@ -21,7 +21,7 @@ pub fn with_deadline<F: Future>(
     DEADLINE.scope(deadline, work)
 }
 
-/// The deadline of whoever runs now.
+/// The deadline of the current task.
 pub(super) fn current() -> Instant {
     let known = DEADLINE.try_with(|deadline| *deadline);
     known.unwrap_or_else(|_| Instant::now() + DEFAULT_DEADLINE)

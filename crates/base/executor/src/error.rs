@@ -1,4 +1,4 @@
-//! Why work was not done, and what each means to a caller.
+//! Reasons why work was not done, and their failures.
 
 use super::Kind;
 use model::{Code, Failure};
@@ -6,7 +6,7 @@ use model::{Code, Failure};
 /// Work was not done, or not to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// As much of its kind waits as may.
+    /// The queue of its kind is full.
     #[error("The server has no capacity left to {}", .0.name())]
     Full(Kind),
     /// Half of the caller's time passed before it could be begun.

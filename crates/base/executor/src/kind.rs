@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// How much of it runs at once. It keeps processors busy, so more would only take
+    /// Its number of permits. The work keeps processors busy, so more would only take
     /// them from each other; at least two of what is short, so that one that is slow
     /// does not stop the others; half of the processors for what is long.
     #[must_use]
@@ -72,7 +72,7 @@ impl Kind {
         }
     }
 
-    /// How much of it may wait; none: whoever asks has a bound of its own.
+    /// The length of its queue; none: its callers have a bound of their own.
     #[must_use]
     pub fn queue(self) -> Option<usize> {
         match self {

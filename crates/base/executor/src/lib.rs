@@ -1,4 +1,4 @@
-//! Where work runs that takes long or blocks: searches, diffs, reading and packing
+//! Runs work that takes long or blocks: searches, diffs, reading and packing
 //! files, exports, solving, reading codebases.
 //!
 //! Rules:
@@ -6,9 +6,10 @@
 //! * Each [`Kind`] of work has permits and a queue with a limit, so that one kind
 //!   cannot hold up another ([bulkheads]). A full queue refuses at once.
 //! * A permit lives until the work itself ends, not until its caller leaves.
-//! * Nothing is begun that nobody waits for. Who leaves the queue, leaves it at once;
-//!   who waited for half of its time is refused, since what is begun late ends too late.
-//! * Work is handed a [`Stop`] and asks it at bounded intervals: it is set when the
+//! * No work begins that nobody waits for. A caller that gives up leaves the queue at once;
+//!   one that waited for half of its time is refused, since work that begins late ends too
+//!   late.
+//! * Work gets a [`Stop`] and checks it at bounded intervals: it is set when the
 //!   caller leaves, when the caller's deadline passes, and when the server stops.
 //! * The runtime has a thread for every permit ([`threads`]), so the queue of its
 //!   blocking threads stays empty, and this is the only place where work waits: that queue
@@ -52,10 +53,10 @@ pub use stop::Stop;
 
 use pool::Pool;
 
-/// How long a call may take where neither its caller nor the operator says so.
+/// The deadline of a call where neither its caller nor the operator sets one.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Threads beside those for permits: start and stop, the search index's follower, the
+/// Threads besides those for permits: start and stop, the search index's follower, the
 /// committer's join, files and terminals of commands, names that are resolved; and tasks
 /// that wait for a database that is opened again (`store::view`).
 const OTHER_THREAD_COUNT: usize = 8 + 64;
@@ -90,7 +91,7 @@ impl Default for Executor {
 }
 
 impl Executor {
-    /// With permits for so many processors.
+    /// An executor with permits for this many processors.
     #[must_use]
     pub fn new(processors: usize) -> Self {
         Self::with_pools(|kind| Pool::new(kind.permits(processors), kind.queue()))
@@ -109,14 +110,13 @@ impl Executor {
         }
     }
 
-    fn pool(&self, kind: Kind) -> Result<&Pool, Error> {
-        // There is one for each.
-        let pool = self.inner.pools.get(kind as usize);
-        pool.ok_or_else(|| Error::Failed("a kind of work without permits".to_owned()))
+    #[expect(clippy::indexing_slicing, reason = "a pool for every kind")]
+    fn pool(&self, kind: Kind) -> &Pool {
+        &self.inner.pools[kind as usize]
     }
 
     /// Runs work of a kind once there is a permit for it. Dropping the future gives up:
-    /// work in the queue is not begun, and work that runs is told to stop.
+    /// work in the queue does not begin, and running work is asked to stop.
     ///
     /// The caller's deadline is that of [`with_deadline`], else [`DEFAULT_DEADLINE`].
     ///
@@ -128,10 +128,10 @@ impl Executor {
         kind: Kind,
         work: impl FnOnce(&Stop) -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let pool = self.pool(kind)?;
+        let pool = self.pool(kind);
         let deadline = deadline::current();
         let permit = pool.acquire(kind, deadline).await?;
-        // What waits for as long as its stream does has its time from here on.
+        // Work without a queue waits as long as its stream does, so its time begins here.
         let deadline = match kind.queue() {
             Some(_) => deadline,
             None => deadline.max(Instant::now() + DEFAULT_DEADLINE),
@@ -141,8 +141,9 @@ impl Executor {
         let (running, begun) = (self.inner.running.token(), pool.begun());
         let span = tracing::Span::current();
         let task = tokio::task::spawn_blocking(move || {
-            // Both go when the work has ended, whoever waits for it by then.
+            // Both go when the work has ended, even if its caller left long before.
             let _held = (permit, running);
+            // The caller may have left, or its time passed, between the permit and the thread.
             stop.check()?;
             begun.inc();
             Ok(span.in_scope(|| work(&stop)))
@@ -156,10 +157,10 @@ impl Executor {
         done.map_err(|error| Error::Failed(error.to_string()))?
     }
 
-    /// The same for work that says itself whether it failed.
+    /// Does the same for work that may fail.
     ///
     /// # Errors
-    /// As [`Executor::run`], and what the work says.
+    /// As [`Executor::run`], and the errors of the work.
     pub async fn run_fallible<T, E>(
         &self,
         kind: Kind,
@@ -172,17 +173,17 @@ impl Executor {
         self.run(kind, work).await?
     }
 
-    /// Takes on no more work, and tells what runs to stop. Returns when all of it has
-    /// ended, or after `patience`; says how much still runs then.
-    pub async fn stop(&self, patience: Duration) -> usize {
+    /// Takes on no more work, and asks running work to stop. Returns when all of it has
+    /// ended, or after `timeout`, with the number of tasks that still run then.
+    pub async fn stop(&self, timeout: Duration) -> usize {
         self.inner.stopping.store(true, Ordering::Relaxed);
         self.inner.pools.iter().for_each(Pool::close);
         let ended = self.inner.running.wait();
-        let _still_running = tokio::time::timeout(patience, ended).await;
+        let _still_running = tokio::time::timeout(timeout, ended).await;
         self.inner.running.len()
     }
 
-    /// What each kind of work is doing.
+    /// The figures of each kind of work.
     pub fn stats(&self) -> impl Iterator<Item = (Kind, Stats)> + '_ {
         let pools = Kind::ALL.iter().copied().zip(&self.inner.pools);
         pools.map(|(kind, pool)| (kind, pool.stats()))

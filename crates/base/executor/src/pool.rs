@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Error, Kind, Stop};
 
-/// What a kind of work is doing.
+/// The figures of a kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
     /// Permits that there are.
@@ -107,8 +107,8 @@ impl Pool {
         }
     }
 
-    /// A permit, at once or after a wait. First come, first served: who can no longer be
-    /// served in time has left the queue by then.
+    /// Acquires a permit, at once or after a wait. First come, first served: a caller that can
+    /// no longer be served in time has left the queue by then.
     pub(super) async fn acquire(
         &self,
         kind: Kind,
@@ -118,6 +118,7 @@ impl Pool {
         if deadline <= now {
             return Err(Error::Deadline);
         }
+        // Nobody is overtaken: tokio hands a permit that comes back to the first in the queue.
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return Ok(permit);
         }
@@ -125,6 +126,7 @@ impl Pool {
             return Err(Error::Stopping);
         }
         let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
+        // From here on its drop counts the caller out, also one that leaves.
         let turn = Turn(self);
         if self.queue.is_some_and(|queue| ahead >= queue) {
             self.refused.inc();
@@ -164,7 +166,7 @@ impl Pool {
         }
     }
 
-    /// What counts the work that is begun.
+    /// The counter of work that is begun.
     pub(super) fn begun(&self) -> Count {
         self.begun.clone()
     }
@@ -174,7 +176,7 @@ impl Pool {
         self.finished.inc();
     }
 
-    /// Gives out no more permits.
+    /// Closes the pool: it gives out no more permits.
     pub(super) fn close(&self) {
         self.permits.close();
     }

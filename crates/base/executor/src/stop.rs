@@ -1,4 +1,4 @@
-//! Telling work to stop.
+//! The signal that asks work to stop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::Error;
 
-/// Whether work is to stop, and why. Work asks at bounded intervals: at every step of
+/// Tells work whether to stop, and why. Work checks it at bounded intervals: at every step of
 /// some microseconds to milliseconds.
 #[derive(Debug, Clone)]
 pub struct Stop {
@@ -19,13 +19,12 @@ pub struct Stop {
 impl Stop {
     pub(super) fn new(stopping: &Arc<AtomicBool>, deadline: Instant) -> Self {
         Self {
-            left: Arc::default(),
             stopping: Arc::clone(stopping),
-            deadline: Some(deadline),
+            ..Self::at(deadline)
         }
     }
 
-    /// Never: for work that is bounded otherwise.
+    /// A signal that is never set, for work that is bounded otherwise.
     #[must_use]
     pub fn never() -> Self {
         Self {
@@ -35,7 +34,7 @@ impl Stop {
         }
     }
 
-    /// When a time has come: for work outside of the executor.
+    /// A signal that is set at a time, for work outside of the executor.
     #[must_use]
     pub fn at(deadline: Instant) -> Self {
         Self {
@@ -44,7 +43,7 @@ impl Stop {
         }
     }
 
-    /// When the caller stops waiting. None: not known.
+    /// The deadline of the caller. None: unknown.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
@@ -75,6 +74,7 @@ impl Stop {
 
     /// The caller left.
     pub(super) fn leave(&self) {
+        // Relaxed: nothing else is read by it, and work that sees it a step later loses nothing.
         self.left.store(true, Ordering::Relaxed);
     }
 }

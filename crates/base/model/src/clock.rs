@@ -1,8 +1,8 @@
-//! Time, handed in.
+//! The clock, which callers pass in.
 
 use jiff::Timestamp;
 
-/// Where code gets the time from.
+/// The source of the time.
 ///
 /// Implementations may go backwards, as clocks of machines do; nothing in the
 /// domain orders by time.

@@ -1,8 +1,7 @@
-//! Credentials in a text: keys and tokens that their makers gave a form of their
-//! own, by which they are known.
+//! Finds credentials in a text: keys and tokens that have a form of their own.
 //!
-//! What only looks random is not looked for: a check that is wrong often is soon
-//! read by nobody.
+//! Random-looking text alone is not reported: nobody reads the findings of a check that
+//! is often wrong.
 
 #[cfg(test)]
 mod tests;
@@ -19,21 +18,21 @@ pub struct Credential {
     pub at: usize,
     /// Its bytes.
     pub len: usize,
-    /// What it is: `an AWS access key`.
+    /// Its kind, for messages: `an AWS access key`.
     pub what: &'static str,
-    /// It is one by its form. Otherwise only by what stands before it, as in
+    /// Its form proves it. Otherwise only the name before it suggests it, as in
     /// `password=…`, which examples are full of.
     pub is_certain: bool,
 }
 
-/// What may follow a prefix.
+/// The characters that may follow a prefix.
 #[derive(Debug, Clone, Copy)]
 enum TokenFormat {
-    /// At least so many letters and digits.
+    /// At least this many letters and digits.
     Alphanumeric(usize),
-    /// Exactly so many capital letters and digits.
+    /// Exactly this many capital letters and digits.
     Capitals(usize),
-    /// At least so many of what a URL takes unescaped.
+    /// At least this many characters that need no escape in a URL.
     Token(usize),
     /// A token whose second part begins as its first does.
     Jwt,
@@ -92,6 +91,8 @@ const FORMS: &[(&str, &str, TokenFormat)] = &[
 
 static PREFIXES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder()
+        // So that `sk-ant-…` is found as an Anthropic key and not as `sk-`, whatever the order
+        // of the table.
         .match_kind(MatchKind::LeftmostLongest)
         .build(FORMS.iter().map(|(prefix, ..)| prefix))
         .ok()
@@ -104,14 +105,13 @@ pub fn credentials(text: &str) -> impl Iterator<Item = Credential> {
 
 /// Finds the credentials of a text in time that grows as the text does.
 ///
-/// Where prefixes stand close together, one run of characters follows many of them;
-/// so each run remembers where it ended, and no byte is looked at twice for the same
-/// question.
+/// Where prefixes are close together, one run of characters follows many of them. So each
+/// run remembers its end, and no byte is scanned twice for the same question.
 struct Scan<'a> {
     text: &'a str,
     found: Option<FindIter<'static, 'a>>,
-    /// The text is the beginning of a longer one: what runs to its end may be the
-    /// beginning of a credential, and is taken for one.
+    /// The text is the beginning of a longer one: a run up to its end may be the beginning
+    /// of a credential, and counts as one.
     is_cut: bool,
     /// Where the last credential ended.
     end: usize,
@@ -121,9 +121,9 @@ struct Scan<'a> {
     /// The parts of a token, between points.
     parts: [Run; 3],
     value: Run,
-    /// Bytes that were looked at.
+    /// Bytes that were scanned.
     #[cfg(test)]
-    looked: usize,
+    scanned: usize,
 }
 
 /// Characters of one kind that follow each other.
@@ -148,6 +148,8 @@ fn is_capital(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit()
 }
 
+// A quote, a separator or a closing bracket ends a value in a shell, in JSON, in code and in a
+// query string.
 fn is_value(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"&\"'`,;<>)}]".contains(&byte)
 }
@@ -166,7 +168,7 @@ impl<'a> Scan<'a> {
             parts: Default::default(),
             value: Run::default(),
             #[cfg(test)]
-            looked: 0,
+            scanned: 0,
         }
     }
 
@@ -191,7 +193,7 @@ impl<'a> Scan<'a> {
         *run(self) = new;
         #[cfg(test)]
         {
-            self.looked += count + points + 1;
+            self.scanned += count + points + 1;
         }
         new
     }
@@ -200,12 +202,12 @@ impl<'a> Scan<'a> {
         self.run(|scan| &mut scan.token, from, is_token)
     }
 
-    /// Where what begins at `from` may go on behind the end of the text.
+    /// The run that begins at `from` may go on behind the end of the text.
     fn is_open(&self, from: usize, end: usize) -> bool {
         self.is_cut && from < end && end == self.text.len()
     }
 
-    /// Where a credential ends whose prefix ends at `from`; none where it is none.
+    /// The end of the credential whose prefix ends at `from`; none where there is none.
     fn credential_end(&mut self, form: TokenFormat, from: usize) -> Option<usize> {
         match form {
             TokenFormat::Alphanumeric(min) => {
@@ -216,6 +218,8 @@ impl<'a> Scan<'a> {
             TokenFormat::Capitals(exactly) => {
                 let Run { end, .. } = self.run(|scan| &mut scan.capitals, from, is_capital);
                 let is_open = end - from < exactly && self.is_open(from, end);
+                // An AWS id has exactly this length: a run that goes on, also in lower case, is
+                // some other identifier.
                 let is_one = end - from == exactly && self.token(from).solid == end;
                 (is_open || is_one).then_some(end)
             }
@@ -233,6 +237,8 @@ impl<'a> Scan<'a> {
                 let claims = self.run(|scan| &mut scan.parts[1], header + 1, is_part).end;
                 self.byte(claims).filter(|byte| *byte == b'.')?;
                 let signature = self.run(|scan| &mut scan.parts[2], claims + 1, is_part).end;
+                // `eyJ` is `{"` in base64: the header and the claims of a JWT both begin with
+                // it.
                 let is_jwt = header - from >= 8
                     && self.text.get(header + 1..claims)?.starts_with("eyJ")
                     && signature - claims > 8
@@ -245,7 +251,7 @@ impl<'a> Scan<'a> {
                 let kind = rest.bytes().take_while(kind).count();
                 #[cfg(test)]
                 {
-                    self.looked += kind;
+                    self.scanned += kind;
                 }
                 let line = rest.get(..kind)?;
                 let is_key =
@@ -257,7 +263,7 @@ impl<'a> Scan<'a> {
                 let key = rest.find("-----END ").unwrap_or(rest.len());
                 #[cfg(test)]
                 {
-                    self.looked += key;
+                    self.scanned += key;
                 }
                 Some(from + key)
             }
@@ -268,11 +274,12 @@ impl<'a> Scan<'a> {
                 let authority = rest.split(ends).next().unwrap_or_default();
                 #[cfg(test)]
                 {
-                    self.looked += authority.len();
+                    self.scanned += authority.len();
                 }
                 if self.is_open(from, from + authority.len()) {
                     return Some(from + authority.len());
                 }
+                // At the last `@`: a password may hold one, and must not be shown from there on.
                 let (user, _) = authority.rsplit_once('@')?;
                 (!user.is_empty()).then_some(from + user.len())
             }
@@ -326,7 +333,7 @@ impl Iterator for Scan<'_> {
     }
 }
 
-/// It stands for one, as documentation has it.
+/// The credential is a placeholder, as in documentation.
 #[must_use]
 pub fn is_placeholder(credential: &str) -> bool {
     let lower = credential.to_ascii_lowercase();
@@ -352,13 +359,13 @@ pub fn is_placeholder(credential: &str) -> bool {
         .any(|word| lower.contains(word))
 }
 
-/// A text without the credentials in it, for what is repeated to a caller.
+/// Removes the credentials from a text that is repeated to a caller.
 #[must_use]
 pub fn redacted(text: &str) -> Cow<'_, str> {
     without(Scan::new(text, false))
 }
 
-/// The same for the beginning of a longer text: what runs to its end goes, too, where
+/// Does the same for the beginning of a longer text: a run up to its end goes as well where
 /// it may be the beginning of a credential.
 pub(super) fn redacted_start(start: &str) -> Cow<'_, str> {
     without(Scan::new(start, true))

@@ -32,8 +32,8 @@ impl Digest {
         String::from_utf8_lossy(&self.digits()).into_owned()
     }
 
-    /// The digits as ASCII. Answers are full of digests, so there is no branch that a
-    /// processor could not take for all of them at once.
+    /// The digits as ASCII. Answers are full of digests, so the loop has no branch and can be
+    /// vectorized.
     fn digits(&self) -> [u8; 64] {
         let digit = |half: u8| half + if half < 10 { b'0' } else { b'a' - 10 };
         let mut digits = [0; 64];
@@ -88,6 +88,8 @@ impl FromStr for Digest {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = || DigestError(super::shown(text, 80));
         let hex = text.strip_prefix("sha256:").ok_or_else(wrong)?;
+        // Checked before it is parsed, since `from_str_radix` takes a sign: `+f` would be a
+        // byte.
         if hex.len() != 64 || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(wrong());
         }

@@ -1,11 +1,11 @@
-//! What happened to skills, in order.
+//! The events of skills.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Digest, Principal, SkillId, VersionNumber};
 
-/// What happened.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
@@ -33,10 +33,10 @@ pub enum EventKind {
     Scanned,
 }
 
-/// One thing that happened, stored in the same atomic write as its effect.
+/// An event, stored in the same atomic write as its effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// What happened.
+    /// The kind.
     pub kind: EventKind,
     /// Skill it happened to.
     pub skill_id: SkillId,
@@ -49,14 +49,14 @@ pub struct Event {
     /// Digest of that version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// Version that is active since.
+    /// Version that is active from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<VersionNumber>,
-    /// The version is held for review since.
+    /// The version is held for review from then on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
     /// When it happened.
     pub time: Timestamp,
-    /// Who did it.
+    /// The caller that did it.
     pub actor: Principal,
 }

@@ -1,8 +1,8 @@
-//! What can go wrong, as every face tells it.
+//! Failures, as every face reports them.
 //!
-//! A room has an error enum of its own, with facts. [`Failure`] is the one form
+//! Each crate has an error enum of its own, with facts. [`Failure`] is the one form
 //! in which all of them leave the domain: a stable code, a message about the
-//! caller's things, what to do next. Faces only spell it.
+//! caller's data, and next steps. Faces only write it down.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::Problem;
 
-/// What sort of failure it is, which decides the transport's status.
+/// The sort of a failure, which decides the transport's status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The request is wrong whatever the state. Fix the request.
@@ -63,13 +63,14 @@ macro_rules! codes {
                 match self { $(Self::$variant => $number,)* }
             }
 
-            /// What it means, as a sentence.
+            /// Its meaning, as a sentence.
             #[must_use]
             pub fn meaning(self) -> &'static str {
+                // A doc comment begins with the space behind its slashes.
                 match self { $(Self::$variant => concat!($($doc),*),)* }.trim()
             }
 
-            /// What sort of failure it is.
+            /// The sort of failure that it is.
             #[must_use]
             pub fn kind(self) -> Kind {
                 match self { $(Self::$variant => Kind::$kind,)* }
@@ -270,12 +271,12 @@ codes! {
     GradingFailed = "GRADING_FAILED", 6014, State;
 }
 
-/// What is wrong with one field of a request.
+/// A mistake in one field of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldProblem {
     /// Path of the field, such as `files[2].path`.
     pub field: String,
-    /// What is wrong with it.
+    /// The mistake.
     pub message: String,
     /// Rule that it breaks, such as `string.max_len`.
     pub rule: &'static str,
@@ -291,7 +292,7 @@ impl FieldProblem {
 pub struct Failure {
     /// Stable code.
     pub code: Code,
-    /// What happened to the caller's things.
+    /// The message for the caller.
     pub message: String,
     /// Facts for programs, by name.
     pub details: BTreeMap<String, String>,
@@ -299,11 +300,11 @@ pub struct Failure {
     pub fields: Vec<FieldProblem>,
     /// Findings in a skill's files.
     pub problems: Vec<Problem>,
-    /// What to do next, most useful first.
+    /// Next steps, the most useful first.
     pub suggestions: Vec<String>,
-    /// When to try again.
+    /// The wait before another try.
     pub retry_after: Option<Duration>,
-    /// Why, for the log. Never shown.
+    /// The cause, for the log. Never shown.
     pub cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -366,6 +367,8 @@ impl Failure {
             [one] => format!("{}: {}", one.field, one.message),
             all => {
                 let names: Vec<_> = all.iter().map(|one| one.field.as_str()).collect();
+                // A request can have thousands of wrong fields. The message names some, `fields`
+                // has all.
                 let (shown, more) = names.split_at(names.len().min(16));
                 let more = match more.len() {
                     0 => String::new(),

@@ -17,7 +17,7 @@ const MAX_SEGMENTS: usize = 32;
 /// A relative path of a file inside a skill, with `/` between segments.
 ///
 /// Safe to join below any folder on any platform: no `.` or `..`, no absolute
-/// or drive path, no backslash, no character that is not seen, no segment that
+/// or drive path, no backslash, no invisible character, no segment that
 /// Windows would rename (trailing dot or space) or take for a device (`aux.txt`),
 /// none that Git would take for its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ impl FilePath {
         &self.0
     }
 
-    /// What two paths have in common that a disk would take for one file.
+    /// The key that two paths share where some disk takes them for one file.
     #[must_use]
     pub fn collision_key(&self) -> String {
         folded(&self.0)
@@ -103,8 +103,8 @@ pub struct FilePathError {
     reason: String,
 }
 
-/// A name without all in which disks see no difference: case, folded in full (`ß`
-/// is `ss`), the form of Unicode, and what is not seen, which some of them drop.
+/// A name without the differences that disks ignore: case, folded in full (`ß` is
+/// `ss`), the form of Unicode, and invisible characters, which some of them drop.
 fn folded(name: &str) -> String {
     let seen = |c: &char| !is_ignorable(*c);
     let lower = name.nfkc().filter(seen).flat_map(char::to_lowercase);
@@ -119,11 +119,13 @@ fn folded(name: &str) -> String {
 #[must_use]
 pub fn is_device(name: &str) -> bool {
     let folded = folded(name);
+    // A device stays one with an ending or a stream behind it: `nul.txt`, `con:x`, `aux .txt`.
     let stem = folded
         .split(['.', ':'])
         .next()
         .unwrap_or_default()
         .trim_end();
+    // `COM¹` is a device as well: folding has already made it `com1`.
     let numbered = |prefix: &str| {
         let rest = stem.strip_prefix(prefix);
         rest.is_some_and(|rest| rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_digit()))
@@ -133,7 +135,7 @@ pub fn is_device(name: &str) -> bool {
         || numbered("lpt")
 }
 
-/// Why a segment could lead out of a folder, or into Git's.
+/// The reason why a segment could lead out of a folder, or into Git's.
 fn unsafe_segment(segment: &str) -> Option<String> {
     if segment.is_empty() {
         return Some("it has an empty segment".to_owned());
@@ -148,13 +150,15 @@ fn unsafe_segment(segment: &str) -> Option<String> {
         return Some(format!("`{segment}` starts with a space"));
     }
     let folded = folded(segment);
+    // A hook in `.git` would run. HFS+ ignores invisible characters in names, NTFS has `GIT~1`
+    // as a short name for it (CVE-2014-9390).
     if folded == ".git" || folded.starts_with("git~") {
         return Some(format!("`{segment}` belongs to Git"));
     }
     None
 }
 
-/// Why a path could lead out of the folder that it is joined to.
+/// The reason why a path could lead out of the folder that it is joined to.
 fn unsafe_path(text: &str) -> Option<String> {
     if text.is_empty() {
         return Some("it is empty".to_owned());
@@ -168,6 +172,7 @@ fn unsafe_path(text: &str) -> Option<String> {
     if text.starts_with('/') {
         return Some("it is absolute".to_owned());
     }
+    // On Windows `:` names a drive or a hidden stream of a file, and a backslash separates.
     let is_bad = |c: &char| c.is_control() || "\\:*?\"<>|".contains(*c);
     if let Some(bad) = text.chars().find(is_bad) {
         return Some(format!("it has the character {bad:?}"));
@@ -178,7 +183,7 @@ fn unsafe_path(text: &str) -> Option<String> {
     text.split('/').find_map(unsafe_segment)
 }
 
-/// Why some platform has no file of that name, or shows another.
+/// The reason why some platform has no file of that name, or shows another.
 fn unportable_path(text: &str) -> Option<String> {
     if let Some((_, hidden, kind)) = invisible(text).next() {
         return Some(format!(
@@ -207,8 +212,8 @@ impl FromStr for FilePath {
     }
 }
 
-/// A path of a stored record: it was taken when fewer names were known that are
-/// not portable, and what is stored stays readable.
+/// Reads the path of a stored record. It was accepted when fewer names were known that
+/// are not portable, and stored paths stay readable.
 impl TryFrom<String> for FilePath {
     type Error = FilePathError;
 

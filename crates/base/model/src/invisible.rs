@@ -1,10 +1,10 @@
-//! Characters that nobody sees, or that change how their neighbours are seen.
+//! Characters that are invisible, or that change how their neighbors look.
 //!
 //! They can carry instructions to a model past the person who reviews a text,
 //! make a terminal act, or make one text look like another. Where a script or an
-//! emoji needs them they are part of the text, and nothing is said.
+//! emoji needs them they are part of the text, and not reported.
 
-/// Why a character is not plain text.
+/// The kind of a character that is not plain text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Invisible {
     /// A control character of ASCII or Latin-1 other than tab and line ends.
@@ -25,7 +25,7 @@ impl Invisible {
         self != Self::ZeroWidth
     }
 
-    /// What it is, for messages: `a control character`.
+    /// Its kind, for messages: `a control character`.
     #[must_use]
     pub fn what(self) -> &'static str {
         match self {
@@ -37,9 +37,9 @@ impl Invisible {
     }
 }
 
-/// Nobody sees the character for itself: it is a sign for its neighbours, or for nothing.
-/// Some disks leave such characters out before they compare names. Where [`invisible`]
-/// looks at what stands around one, this does not.
+/// The character has no look of its own: it changes its neighbors, or nothing. Some disks
+/// leave such characters out before they compare names. Unlike [`invisible`], this ignores
+/// the characters around it.
 #[must_use]
 pub fn is_ignorable(c: char) -> bool {
     is_selector(c)
@@ -58,14 +58,15 @@ pub fn invisible(text: &str) -> impl Iterator<Item = (usize, char, Invisible)> {
     let text = if plain { "" } else { text };
     let has_rtl = text.chars().any(is_rtl);
     let mut before = None;
-    let mut flag = Flag::None;
+    let mut in_flag = false;
     let mut chars = text.char_indices().peekable();
     std::iter::from_fn(move || {
         loop {
             let (at, c) = chars.next()?;
             let after = chars.peek().map(|(_, c)| *c);
-            flag = flag.with(c, text.get(at..).unwrap_or_default());
-            let kind = kind(before, c, after, has_rtl).filter(|_| flag != Flag::Inside);
+            let is_tag = matches!(c, '\u{E0020}'..='\u{E007F}');
+            in_flag = in_flag && is_tag || is_flag(text.get(at..).unwrap_or_default());
+            let kind = kind(before, c, after, has_rtl).filter(|_| !in_flag);
             before = Some(c);
             if let Some(kind) = kind {
                 return Some((at, c, kind));
@@ -74,42 +75,23 @@ pub fn invisible(text: &str) -> impl Iterator<Item = (usize, char, Invisible)> {
     })
 }
 
-/// The byte stands for a visible character of ASCII, a blank or a line end.
+/// The byte is a visible character of ASCII, a blank or a line end.
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~')
 }
 
 /// The flags of England, Scotland and Wales are a black flag and Unicode Tags:
 /// the only ones that Unicode recommends (UTS 51, `RGI_Emoji_Tag_Sequence`).
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Flag {
-    None,
-    Inside,
-}
-
 const FLAGS: [&str; 3] = [
     "\u{1F3F4}\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}",
     "\u{1F3F4}\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}",
     "\u{1F3F4}\u{E0067}\u{E0062}\u{E0077}\u{E006C}\u{E0073}\u{E007F}",
 ];
 
-impl Flag {
-    fn with(self, c: char, from_here: &str) -> Self {
-        let is_tag = matches!(c, '\u{E0020}'..='\u{E007F}');
-        match self {
-            Self::Inside if is_tag => Self::Inside,
-            _ if c == '\u{1F3F4}' && FLAGS.iter().any(|flag| is_flag(flag, from_here)) => {
-                Self::Inside
-            }
-            _ => Self::None,
-        }
-    }
-}
-
-/// The text begins with this flag, and no further tags hang on it.
-fn is_flag(flag: &str, text: &str) -> bool {
-    text.strip_prefix(flag)
-        .is_some_and(|rest| !rest.starts_with(|c| matches!(c, '\u{E0000}'..='\u{E0FFF}')))
+/// The text begins with one of the flags, and no further tags hang on it.
+fn is_flag(text: &str) -> bool {
+    let mut behind = FLAGS.iter().filter_map(|flag| text.strip_prefix(flag));
+    behind.any(|rest| !rest.starts_with(|c| matches!(c, '\u{E0000}'..='\u{E0FFF}')))
 }
 
 fn kind(before: Option<char>, c: char, after: Option<char>, has_rtl: bool) -> Option<Invisible> {
@@ -126,6 +108,8 @@ fn kind(before: Option<char>, c: char, after: Option<char>, has_rtl: bool) -> Op
             Invisible::Bidi
         }),
         '\u{61C}' | '\u{200E}' | '\u{200F}' => unless(has_rtl, Invisible::ZeroWidth),
+        // Joiners are part of how Persian and the scripts of India are spelled, and of emoji
+        // that are put together from several.
         '\u{200C}' | '\u{200D}' => {
             let joins_letters = before.is_some_and(is_joining);
             let joins_emoji = c == '\u{200D}'
@@ -134,10 +118,13 @@ fn kind(before: Option<char>, c: char, after: Option<char>, has_rtl: bool) -> Op
             unless(joins_letters || joins_emoji, Invisible::ZeroWidth)
         }
         '\u{FE00}'..='\u{FE0F}' => {
+            // One selector selects. A second one behind it carries data.
             let selects =
                 before.is_some_and(|c| !c.is_whitespace() && !c.is_control() && !is_selector(c));
             unless(selects, Invisible::ZeroWidth)
         }
+        // These choose between forms of one ideograph (UTS 37). Behind anything else they only
+        // carry bytes.
         '\u{E0100}'..='\u{E01EF}' => unless(before.is_some_and(is_han), Invisible::Payload),
         '\u{E0000}'..='\u{E0FFF}' => Some(Invisible::Payload),
         '\u{180B}'..='\u{180F}' => unless(

@@ -5,12 +5,12 @@
 //! * A name that can be wrong is a type that cannot be: [`SkillId`],
 //!   [`FilePath`], [`Digest`], [`SkillUri`] are checked once, when they are
 //!   made, and say which character was wrong.
-//! * Nothing here knows a wire format, a store or a clock. [`Clock`] is handed
+//! * Nothing here knows a wire format, a store or a clock. [`Clock`] is passed
 //!   in.
-//! * What is stored is these types, through serde; so a field may be added with
-//!   a default, and never renamed.
+//! * Stores hold these types, through serde. So a field may be added with a
+//!   default, and never renamed.
 //!
-//! Not here: reading `SKILL.md` (`skill_md`), anything that is kept (`store`).
+//! Not here: reading `SKILL.md` (`skill_md`), storage (`store`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -79,8 +79,8 @@ pub use version::{
 };
 
 /// Files a skill may have. The largest of 37,000 public ones has 1,225, and a vendor's own
-/// 702. Each costs a record and some 120 bytes with its version; what a skill costs to read,
-/// hash and keep is bounded by its bytes.
+/// 702. Each costs a record and some 120 bytes with its version. The cost of reading, hashing
+/// and storing a skill is bounded by its bytes.
 pub const MAX_FILES: usize = 2_048;
 
 /// Files a skill may have to be offered over the MCP Skills extension ("Limits").

@@ -1,7 +1,7 @@
-//! Lists of names that are data: files beside the source, read with `include_str!`.
+//! Lists of names as data: files next to the source, read with `include_str!`.
 
-/// The names of a list: between white space, many a line. A line that begins with `#`
-/// is a comment.
+/// The names of a list, separated by white space. A line that begins with `#` is a
+/// comment.
 pub fn listed(list: &str) -> impl Iterator<Item = &str> {
     list.lines()
         .filter(|line| !line.starts_with('#'))

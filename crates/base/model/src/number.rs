@@ -6,7 +6,7 @@ use serde_json::Value;
 /// The largest whole number below which a double holds all of them.
 pub const MAX_EXACT: i64 = (1 << 53) - 1;
 
-/// What a caller is told who sends a larger one.
+/// The message for a caller that sends a larger one.
 pub const NOT_EXACT: &str = "Number is too large to be carried exactly; send it as a string";
 
 /// From here on nobody writes a number in full, so that a larger one was meant as
@@ -31,6 +31,7 @@ pub fn is_inexact(number: &serde_json::Number) -> bool {
     if let Some(number) = number.as_i64() {
         return number.unsigned_abs() > MAX_EXACT.unsigned_abs();
     }
+    // It is no `i64`, so it is far beyond what a double holds exactly.
     number.is_u64()
         || number.as_f64().is_some_and(|number| {
             number.fract() == 0.0 && number.abs() < FLOAT_THRESHOLD && whole(number).is_none()

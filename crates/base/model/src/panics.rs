@@ -1,7 +1,7 @@
-//! Panics of libraries that become errors.
+//! Turns panics of libraries into errors.
 //!
-//! Some libraries panic on damaged files. Where one is called, that is an error like
-//! others, and nothing is printed.
+//! Some libraries panic on damaged files. Where one is called, that is an error like any
+//! other, and nothing is printed.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -11,27 +11,28 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How threads of libraries begin their names that hand on their panics, or end by them
-/// alone: those of sled and of tantivy.
-// By name, as their panics happen on threads of their own, where no guard of ours is on the
-// stack.
+/// Beginnings of the names of threads of sled and tantivy, which pass their panics on, or end
+/// by them alone.
+// By name, since these panics happen on the libraries' own threads, where no guard of ours is
+// on the stack.
 const THREADS: [&str; 4] = ["sled-", "merge_thread_", "segment_updater", "thrd-tantivy-"];
 
-/// Characters of what a panic says that are kept.
+/// Characters of a panic's message that are reported.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// What some work gives; what it panicked with, where it did.
+/// Runs some work and returns its result, or the message of its panic.
 ///
 /// # Errors
 /// It panicked.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     let before = GUARDED.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(work));
+    // Restored, not cleared: guards nest, and the outer one still holds.
     GUARDED.set(before);
     result.map_err(|payload| panic_words(&*payload))
 }
 
-/// What a panic said, as far as its first line goes.
+/// The first line of a panic's message.
 #[must_use]
 pub fn panic_words(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();

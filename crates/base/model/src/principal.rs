@@ -1,48 +1,48 @@
-//! Who calls.
+//! The identity of a caller.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Who makes a call. Every write records it.
+/// The caller that makes a call. Every write records it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Principal(String);
 
 impl Principal {
-    /// A caller of whom nothing is known.
+    /// A caller of which nothing is known.
     #[must_use]
     pub fn anonymous() -> Self {
         Self("anonymous".to_owned())
     }
 
-    /// Whoever may open the data directory: a command on this machine, over the
+    /// A caller that may open the data directory: a command on this machine, over the
     /// socket in the directory or with the directory opened in its own process.
     #[must_use]
     pub fn local() -> Self {
         Self("local".to_owned())
     }
 
-    /// The server itself, for what comes with it.
+    /// The server itself, for the skills that come with it.
     #[must_use]
     pub fn system() -> Self {
         Self("system".to_owned())
     }
 
-    /// A source that skills are kept in step with, by its id.
+    /// A source that skills are synced with, by its id.
     #[must_use]
     pub fn source(id: &str) -> Self {
         Self(format!("source:{id}"))
     }
 
-    /// Who shows a token, by the token's name.
+    /// A caller with a token, by the token's name.
     #[must_use]
     pub fn token(name: &str) -> Self {
         Self(format!("token:{name}"))
     }
 
-    /// The name that what it began belongs to. None: nobody asked who it is, so it shares
-    /// what it began with all who do not sign in.
+    /// The owner of the sessions and the like that it begins. None: it did not sign in, so it
+    /// shares them with all callers that did not.
     #[must_use]
     pub fn owner(&self) -> Option<&str> {
         (self.0 != "anonymous" && self.0 != "local").then_some(self.as_str())
@@ -57,11 +57,12 @@ impl Principal {
         let Some((issuer, name)) = owner.split_once('/') else {
             return Some(owner.into());
         };
+        // `%` first: otherwise the callers `a/b` and `a%2Fb` would have one namespace.
         let name = name.replace('%', "%25").replace('/', "%2F");
         Some(format!("{issuer}/{name}").into())
     }
 
-    /// Who shows a certificate, by the name of the rule for it.
+    /// A caller with a certificate, by the name of the rule for it.
     #[must_use]
     pub fn certificate(name: &str) -> Self {
         Self(format!("certificate:{name}"))
@@ -73,14 +74,14 @@ impl Principal {
         self.0.starts_with("certificate:")
     }
 
-    /// Whom an issuer of OpenID Connect vouches for, by the issuer's name in the config file,
-    /// which has no `/`, and what the issuer calls its caller.
+    /// A user of an OpenID Connect issuer, by the issuer's name in the config file, which has
+    /// no `/`, and the issuer's name for the user.
     #[must_use]
     pub fn oidc(issuer: &str, name: &str) -> Self {
         Self(format!("oidc:{issuer}/{name}"))
     }
 
-    /// An issuer of OpenID Connect vouches for it.
+    /// It is a user of an OpenID Connect issuer.
     #[must_use]
     pub fn is_of_issuer(&self) -> bool {
         self.0.starts_with("oidc:")

@@ -27,7 +27,7 @@ pub struct Problem {
     /// Line from 1. 0: the file as a whole.
     #[serde(default)]
     pub line: u32,
-    /// What is wrong, in words of the skill's author.
+    /// The problem, in words of the skill's author.
     pub message: String,
     /// How much it matters.
     pub severity: Severity,

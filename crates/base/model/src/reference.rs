@@ -1,4 +1,4 @@
-//! How a caller names a skill and a version.
+//! Names of skills and versions, as callers write them.
 
 use std::fmt;
 
@@ -14,8 +14,8 @@ pub enum Reference {
 }
 
 impl Reference {
-    /// What a caller wrote: an id where it has the form of one, the address of a skill's
-    /// instructions, else a name.
+    /// Reads the text of a caller: an id where it has the form of one, the address of a
+    /// skill's instructions, or else a name.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         // Most are ids, of which no error need be made.
@@ -43,7 +43,7 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Which version of a skill.
+/// Selects a version of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum VersionSelector {
     /// The one its name resolves to.
@@ -82,7 +82,7 @@ impl From<VersionNumber> for VersionSelector {
     }
 }
 
-/// Which version of a skill a caller would take.
+/// The version of a skill that a caller asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VersionWish {
     /// Exactly this one, or the active one.
@@ -93,7 +93,7 @@ pub enum VersionWish {
     Holds(Digest),
 }
 
-/// A skill with the version that is asked of it: `refunds`, `refunds@1.2.0`,
+/// A skill and the version that is asked for: `refunds`, `refunds@1.2.0`,
 /// `refunds@3`, `refunds@^1.2`, `refunds@sha256:…`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionedReference {
@@ -101,16 +101,17 @@ pub struct VersionedReference {
     pub skill: Reference,
     /// The version.
     pub version: VersionWish,
-    /// What stood behind an `@` and is no version: the whole text was read as a
-    /// name, since names may hold one.
+    /// The text behind an `@` that is no version: the whole text was read as a name,
+    /// since names may contain one.
     pub unread: Option<String>,
 }
 
 impl VersionWish {
-    /// The version of a text; none where it is none.
+    /// Reads the version of a text; none where it is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
+        // Before ranges: as a range, `1.2.0` means `^1.2.0` and takes 1.9 as well.
         if let Some(exact) = VersionSelector::parse(text) {
             return Some(Self::Is(exact));
         }
@@ -136,30 +137,23 @@ impl fmt::Display for VersionWish {
 }
 
 impl VersionedReference {
-    /// What a caller or a rule wrote. A text is split at its last `@` where a
-    /// version stands behind it.
+    /// Reads the text of a caller or a rule. It is split at its last `@` where a version
+    /// follows.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
         let active = VersionWish::Is(VersionSelector::Active);
-        let Some((skill, version)) = text.rsplit_once('@') else {
-            return Self {
-                skill: Reference::parse(text),
-                version: active,
-                unread: None,
-            };
+        let split = text.rsplit_once('@');
+        let split = split.map(|(skill, version)| (skill, version, VersionWish::parse(version)));
+        let (skill, version, unread) = match split {
+            Some((skill, _, Some(version))) => (skill.trim(), version, None),
+            Some((_, unread, None)) => (text, active, Some(unread.to_owned())),
+            None => (text, active, None),
         };
-        match VersionWish::parse(version) {
-            Some(version) => Self {
-                skill: Reference::parse(skill.trim()),
-                version,
-                unread: None,
-            },
-            None => Self {
-                skill: Reference::parse(text),
-                version: active,
-                unread: Some(version.to_owned()),
-            },
+        Self {
+            skill: Reference::parse(skill),
+            version,
+            unread,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What a name looks like to a person, so that names which look alike are one.
+//! The look of a name, so that names which look alike are one.
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// A name without all by which it can differ and look the same: characters that
+/// Removes from a name all that can differ while it looks the same: characters that
 /// look like others (Unicode Technical Standard 39), case, marks, and what is
 /// neither letter nor digit.
 #[must_use]

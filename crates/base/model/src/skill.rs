@@ -1,9 +1,9 @@
-//! What a `SKILL.md` says, in one model.
+//! The contents of a `SKILL.md`, in one model.
 //!
 //! The fields of the Agent Skills standard, of skill definitions (permissions
 //! and rules of composition), of progressive disclosure (tools and resources),
-//! and of catalogs (tags, triggers, technologies). Keys that none of them knows
-//! are kept in [`Skill::front_matter`].
+//! and of catalogs (tags, triggers, technologies). Unknown keys
+//! stay in [`Skill::front_matter`].
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use super::FilePath;
 pub struct Skill {
     /// Name, as written.
     pub name: String,
-    /// What it does and when to use it.
+    /// Its purpose and when to use it.
     pub description: String,
     /// Path of the file this was read from; nearly always `SKILL.md`.
     #[serde(default = "FilePath::skill_md")]
@@ -31,7 +31,7 @@ pub struct Skill {
     /// Other groups it belongs to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_categories: Vec<String>,
-    /// Who wrote it, as it states.
+    /// Its author, as it states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     /// Licence, as it states.
@@ -64,13 +64,13 @@ pub struct Skill {
     /// Steps in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub execution_protocol: Vec<String>,
-    /// What must hold before it runs.
+    /// The conditions before it runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preconditions: Vec<String>,
-    /// What holds after it has run.
+    /// The conditions after it has run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub postconditions: Vec<String>,
-    /// What it hands back.
+    /// Its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_contract: Option<OutputContract>,
     /// Skills it works with, or not.
@@ -85,11 +85,11 @@ pub struct Skill {
     /// Its resources of level 3.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_configs: Vec<ResourceConfig>,
-    /// What people call it, where that is more than its name spelled otherwise.
+    /// The name for people, where it is more than the name spelled otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub display_name: String,
-    /// Only people call it up (Claude Code's `disable-model-invocation`): what an agent is
-    /// told unasked does not name it.
+    /// Only people call it up (Claude Code's `disable-model-invocation`): agents do
+    /// not see it unless they ask for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disable_model_invocation: bool,
     /// The description at length.
@@ -123,7 +123,7 @@ impl Skill {
     }
 }
 
-/// What a skill hands back.
+/// The output of a skill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutputContract {
@@ -135,7 +135,7 @@ pub struct OutputContract {
     pub schema: Option<Map<String, Value>>,
 }
 
-/// What a compatibility rule says of its target.
+/// The demand of a compatibility rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CompatibilityRuleType {
@@ -149,7 +149,7 @@ pub enum CompatibilityRuleType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompatibilityRule {
-    /// What the rule says.
+    /// The demand.
     #[serde(rename = "type")]
     pub kind: CompatibilityRuleType,
     /// Id or short name of the target.
@@ -159,7 +159,7 @@ pub struct CompatibilityRule {
     pub reason: String,
 }
 
-/// What a composability rule says of its target.
+/// The demand of a composability rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ComposabilityRuleType {
@@ -173,7 +173,7 @@ pub enum ComposabilityRuleType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComposabilityRule {
-    /// What the rule says.
+    /// The demand.
     #[serde(rename = "type")]
     pub kind: ComposabilityRuleType,
     /// Id or short name of the target.
@@ -189,7 +189,7 @@ pub struct ComposabilityRule {
 pub struct ToolConfig {
     /// Name of the tool.
     pub name: String,
-    /// What it does.
+    /// Its purpose.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Method of its handler.
@@ -209,7 +209,7 @@ pub struct ToolArgument {
     /// JSON Schema type.
     #[serde(rename = "type", default = "ToolArgument::kind")]
     pub kind: String,
-    /// What it means.
+    /// Its meaning.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The call is refused without it.
@@ -235,7 +235,7 @@ impl ToolArgument {
 pub struct ResourceConfig {
     /// Name of the resource.
     pub name: String,
-    /// What it holds.
+    /// Its contents.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Path of its file; empty where it is dynamic.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Hosts of repositories, and the sources that they are called in ids.
+/// Hosts of repositories, with their names as sources in ids.
 pub const HOSTS: &[(&str, &str)] = &[
     ("github.com", "github"),
     ("gitlab.com", "gitlab"),
@@ -33,7 +33,7 @@ pub struct SkillId {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SkillKey(Arc<str>);
 
-/// Where a skill lives. Ordered: the first one wins a short name.
+/// The location of a skill. Ordered: the first one wins a short name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Location {
     /// `local/project/…`
@@ -70,13 +70,13 @@ impl SkillId {
         &self.text[..usize::from(self.author_at) - 1]
     }
 
-    /// Second segment: whose it is.
+    /// Second segment: the author.
     #[must_use]
     pub fn author(&self) -> &str {
         &self.text[usize::from(self.author_at)..usize::from(self.slug_at) - 1]
     }
 
-    /// `source/author`: who answers for the skill.
+    /// `source/author`, the namespace that owns the skill.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.text[..usize::from(self.slug_at) - 1]
@@ -94,19 +94,13 @@ impl SkillId {
         SkillKey(self.text.to_ascii_lowercase().into())
     }
 
-    /// Where the skill lives.
+    /// The location of the skill.
     #[must_use]
     pub fn location(&self) -> Location {
-        match (self.source(), self.author()) {
-            (source, author) if source.eq_ignore_ascii_case(Self::LOCAL) => {
-                if author.eq_ignore_ascii_case("project") {
-                    Location::Project
-                } else if author.eq_ignore_ascii_case("user") {
-                    Location::User
-                } else {
-                    Location::Global
-                }
-            }
+        let is_local = self.source().eq_ignore_ascii_case(Self::LOCAL);
+        match self.author() {
+            author if is_local && author.eq_ignore_ascii_case("project") => Location::Project,
+            author if is_local && author.eq_ignore_ascii_case("user") => Location::User,
             _ => Location::Global,
         }
     }
@@ -166,6 +160,7 @@ impl FromStr for SkillId {
             id: super::shown(text, 120),
             reason,
         };
+        // Four are enough to know that there are too many, however long the text is.
         let segments: Vec<&str> = text.splitn(4, '/').collect();
         let &[source, author, slug] = segments.as_slice() else {
             return Err(wrong(
@@ -177,14 +172,11 @@ impl FromStr for SkillId {
                 return Err(wrong(reason));
             }
         }
-        let author_at =
-            u16::try_from(source.len() + 1).map_err(|_| wrong("it is too long".to_owned()))?;
-        let slug_at = u16::try_from(source.len() + author.len() + 2)
-            .map_err(|_| wrong("it is too long".to_owned()))?;
+        let at = |at: usize| u16::try_from(at).map_err(|_| wrong("it is too long".to_owned()));
         Ok(Self {
+            author_at: at(source.len() + 1)?,
+            slug_at: at(source.len() + author.len() + 2)?,
             text: text.into(),
-            author_at,
-            slug_at,
         })
     }
 }

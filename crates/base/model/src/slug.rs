@@ -1,4 +1,4 @@
-//! Names of skills, and what becomes of those that break the standard.
+//! Names of skills, and slugs of names that break the standard.
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -46,6 +46,7 @@ pub fn slugify(name: &str) -> Option<String> {
             break;
         }
     }
+    // A hyphen and a letter are pushed together, so there may be one too many.
     slug.truncate(MAX_SLUG_CHARS);
     let slug = slug.trim_matches(['-', '_']);
     (!slug.is_empty()).then(|| slug.to_owned())

@@ -1,18 +1,18 @@
-//! Other people's text, in what is said to people, logs and models.
+//! Foreign text in messages to people, logs and models.
 
 use std::borrow::Cow;
 
 use super::credential::redacted_start;
 use super::{invisible, redacted};
 
-/// Text on one line without a character that a terminal or a reader acts on:
-/// controls, line ends among them, and whatever is invisible become escapes.
+/// Text on one line without a character that a terminal or a reader acts on: control
+/// characters, line ends among them, and invisible characters become escapes.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |c| matches!(c, '\n' | '\r' | '\t'))
 }
 
-/// The same on as many lines as it has: line ends and tabs stay.
+/// Does the same on as many lines as it has: line ends and tabs stay.
 #[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
@@ -23,9 +23,9 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// The beginning of a caller's text for a message: at most so many characters, on one
-/// line, without credentials and without what a terminal or a reader acts on. An
-/// ellipsis stands for the rest.
+/// Returns the beginning of a caller's text for a message: at most `chars` characters, on one
+/// line, without credentials and without characters that a terminal or a reader acts on. An
+/// ellipsis replaces the rest.
 #[must_use]
 pub fn shown(text: &str, chars: usize) -> String {
     shown_with(text, chars, printable)
@@ -37,12 +37,13 @@ pub fn shown_lines(text: &str, chars: usize) -> String {
     shown_with(text, chars, printable_lines)
 }
 
-/// A text is as long as its caller likes, so no more of it is looked at than what may
-/// be shown, and some to hide credentials in.
+/// A caller's text may be of any length, so this scans no more than may be shown, and some
+/// more to find credentials in.
 fn shown_with(text: &str, chars: usize, printable: fn(&str) -> Cow<'_, str>) -> String {
-    let looked_at = chars.saturating_mul(4);
-    let start = text.char_indices().nth(looked_at).map(|(at, _)| at);
+    let scanned = chars.saturating_mul(4);
+    let start = text.char_indices().nth(scanned).map(|(at, _)| at);
     let start = start.and_then(|end| text.get(..end));
+    // Credentials go before the cut: half of one would no longer be recognized.
     let text = start.map_or_else(|| redacted(text), redacted_start);
     let text = printable(&text);
     let end = text.char_indices().nth(chars).map(|(at, _)| at);
@@ -69,8 +70,8 @@ fn escaped(text: &str, also: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// An author's text for a model: what is invisible is left out, and nothing in it
-/// looks like the tag that ends a block, or begins one, of the prompt it stands in.
+/// Makes an author's text safe for a prompt: drops invisible characters, and leaves nothing
+/// that looks like the tag that begins or ends a block of the prompt.
 #[must_use]
 pub fn inert(text: &str) -> Cow<'_, str> {
     let mut invisible = invisible(text).map(|(at, _, _)| at).peekable();
@@ -84,6 +85,8 @@ pub fn inert(text: &str) -> Cow<'_, str> {
             continue;
         }
         let opens = |next: &(usize, char)| {
+            // Invisible characters are dropped below. So `<`, a zero-width space and `/` must not
+            // become a tag.
             let is_mark = matches!(next.1, '/' | '|' | '!' | '?');
             is_mark || next.1.is_alphabetic() || next.1.is_control() || !next.1.is_ascii()
         };
@@ -100,11 +103,11 @@ pub fn inert_line(text: &str) -> String {
     inert(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What stands where a text was cut.
+/// The sign where a text was cut.
 const CUT: &str = "…";
 
-/// A text in one line of at most so many characters, cut behind a word where
-/// that costs no more than half of it. Reads little more than it gives.
+/// Shortens a text to one line of at most `chars` characters, cut behind a word where
+/// that costs no more than half of it. Reads little more than it returns.
 ///
 /// It is whole where the sign of the cut would take what the cut saves.
 #[must_use]
@@ -112,13 +115,13 @@ pub fn cut(text: &str, chars: usize) -> String {
     cut_line(&fold(text, enough(chars)), chars).into_owned()
 }
 
-/// Characters that tell how a text is cut behind so many: with as many more as the sign has
-/// bytes it is known whether the sign is worth its place.
+/// The characters that must be read to cut a text behind `chars`: with as many more as the
+/// sign has bytes it is clear whether the sign saves anything.
 fn enough(chars: usize) -> usize {
     chars.saturating_add(CUT.len())
 }
 
-/// The same of what is one line already, or of enough of its beginning.
+/// Does the same with one line, or with enough of its beginning.
 fn cut_line(line: &str, chars: usize) -> Cow<'_, str> {
     let nth = |n: usize| line.char_indices().nth(n).map(|(at, _)| at);
     let end = nth(enough(chars)).unwrap_or(line.len());
@@ -156,8 +159,8 @@ pub fn beginning(text: &str, chars: usize) -> String {
     cut(&inert(text), chars)
 }
 
-/// The same in so many tokens at most, as [`tokens`] estimates them, and no more than so
-/// many characters.
+/// Does the same in at most `max_tokens` tokens, as [`tokens`] estimates them, and at most
+/// `chars` characters.
 #[must_use]
 pub fn beginning_in_tokens(text: &str, max_tokens: usize, chars: usize) -> String {
     let line = fold(&inert(text), enough(chars));
@@ -189,9 +192,8 @@ const NEXT_WORD_TOKEN_CHARS: usize = 2;
 /// Digits of a token.
 const DIGIT_TOKEN_CHARS: usize = 3;
 
-/// Tokens of a text, estimated: rather more than models count than fewer, in any
-/// script. A fourth of the bytes, which is the usual estimate, is half of what Chinese,
-/// Greek or Hebrew take.
+/// Estimates the tokens of a text: rather more than models count than fewer, in any script. The
+/// usual estimate, a fourth of the bytes, is half of what Chinese, Greek or Hebrew take.
 #[must_use]
 pub fn tokens(text: &str) -> usize {
     let mut parts = 0;

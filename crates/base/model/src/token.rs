@@ -1,7 +1,7 @@
-//! Opaque tokens: the place at which a caller goes on.
+//! Opaque tokens: the position from which a caller continues.
 //!
-//! A token says what it is for and is bound to a query: one of another query, of
-//! another purpose, or changed on its way, is refused. It holds no secret and
+//! A token is bound to a purpose and a query: one of another query or purpose, or
+//! one that was changed, is refused. It holds no secret and
 //! grants nothing, so the check is a plain hash; it outlives restarts.
 
 use base64::Engine as _;
@@ -9,13 +9,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
 const CHECK_BYTES: usize = 8;
-/// What a token begins with: a letter in base64, so that a command line takes none
-/// for a flag.
+/// The first byte of a token: a letter in base64, so that a command line does not take the
+/// token for a flag.
 const PREFIX_BYTE: u8 = 1;
 
 fn check(purpose: &str, binding: &str, position: &str) -> [u8; CHECK_BYTES] {
     let mut hash = Sha256::new();
     for part in [purpose, binding, position] {
+        // With lengths, or the parts `ab`, `c` and `a`, `bc` would have the same check.
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
@@ -26,7 +27,7 @@ fn check(purpose: &str, binding: &str, position: &str) -> [u8; CHECK_BYTES] {
     check
 }
 
-/// Makes a token for a place in the answer to a query.
+/// Makes a token for a position in the answer to a query.
 #[must_use]
 pub fn seal_token(purpose: &str, binding: &str, position: &str) -> String {
     let check = check(purpose, binding, position);
@@ -34,7 +35,7 @@ pub fn seal_token(purpose: &str, binding: &str, position: &str) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The place of a token; none where it is not one of this purpose and query.
+/// The position of a token; none where it is not of this purpose and query.
 #[must_use]
 pub fn open_token(purpose: &str, binding: &str, token: &str) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;

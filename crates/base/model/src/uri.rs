@@ -8,7 +8,7 @@
 //! skill://github/acme/@1.2.0/refunds/SKILL.md  a version (a semantic one, or a number)
 //! ```
 //!
-//! The version stands before the name, so that the last segment of a skill's
+//! The version comes before the name, so that the last segment of a skill's
 //! path stays its name, as the MCP Skills extension demands.
 
 use std::fmt;
@@ -18,12 +18,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use super::{FilePath, Reference, SkillId, VersionSelector, shown};
 
-/// What a path segment keeps as it is (RFC 3986, `unreserved` and a few more).
+/// The characters that a path segment may have unescaped (RFC 3986, `unreserved` and a few
+/// more).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~')
+    // A path is encoded as a whole, and keeps its separators.
     .remove(b'/')
     .remove(b'+')
     .remove(b'@');
@@ -50,10 +52,10 @@ impl SkillUri {
         }
     }
 
-    /// What may be repeated of a text that should be an address: nothing behind `?` or `#`,
-    /// and nothing that names somebody, since these are where callers put credentials.
+    /// Returns the part of a text that should be an address that a message may repeat: nothing
+    /// behind `?` or `#`, and no user, since these are where callers put credentials.
     #[must_use]
-    pub fn told(text: &str) -> &str {
+    pub fn without_credentials(text: &str) -> &str {
         let end = text.find(['?', '#']).unwrap_or(text.len());
         let (before, _) = text.split_at_checked(end).unwrap_or((text, ""));
         let authority = before.find("://").map_or(0, |at| at + 3);
@@ -62,7 +64,7 @@ impl SkillUri {
         if first.contains('@') { scheme } else { before }
     }
 
-    /// A path as it stands in an address.
+    /// A path as it is written in an address.
     #[must_use]
     pub fn encoded(path: &str) -> impl fmt::Display {
         utf8_percent_encode(path, SEGMENT)
@@ -105,7 +107,7 @@ impl FromStr for SkillUri {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         parse(text).map_err(|reason| SkillUriError {
-            uri: shown(Self::told(text), 200),
+            uri: shown(Self::without_credentials(text), 200),
             reason,
         })
     }
@@ -120,55 +122,42 @@ fn parse(text: &str) -> Result<SkillUri, String> {
     if let Some(bad) = rest.chars().find(|c| "?#".contains(*c)) {
         return Err(format!("it has the character {bad:?}"));
     }
+    // Decoded before it is split and checked, so that `%2e%2e` is refused as `..` is.
     let decoded = percent_decode_str(rest)
         .decode_utf8()
         .map_err(|_| "its percent-encoding is not UTF-8".to_owned())?;
     let segments: Vec<&str> = decoded.split('/').collect();
-    let file = |path: &[&str]| -> Result<Option<FilePath>, String> {
-        if path.is_empty() {
-            return Ok(None);
-        }
-        path.join("/")
-            .parse()
-            .map(Some)
-            .map_err(|error: super::FilePathError| error.to_string())
-    };
-    match segments.as_slice() {
+    let (source, author, version, slug, path) = match segments.as_slice() {
+        [""] | ["", FilePath::SKILL_MD] => return Err("it names no skill".to_owned()),
         [name] | [name, FilePath::SKILL_MD] => {
-            if name.is_empty() {
-                return Err("it names no skill".to_owned());
-            }
-            Ok(SkillUri {
+            return Ok(SkillUri {
                 skill: Reference::Name((*name).to_owned()),
                 version: VersionSelector::Active,
                 file: None,
-            })
+            });
         }
         [source, author, version, slug, path @ ..] if version.starts_with('@') => {
             let selector = VersionSelector::parse(&version[1..]).ok_or_else(|| {
                 let version = shown(version, 60);
                 format!("`{version}` names no version; write `@1.2.0` or `@3`")
             })?;
-            Ok(SkillUri {
-                skill: Reference::Id(id(source, author, slug)?),
-                version: selector,
-                file: file(path)?,
-            })
+            (source, author, selector, slug, path)
         }
-        [source, author, slug, path @ ..] => Ok(SkillUri {
-            skill: Reference::Id(id(source, author, slug)?),
-            version: VersionSelector::Active,
-            file: file(path)?,
-        }),
-        _ => Err(
-            "it must be `skill://NAME` or `skill://SOURCE/AUTHOR/NAME`, then the path of a file"
-                .to_owned(),
-        ),
-    }
-}
-
-fn id(source: &str, author: &str, slug: &str) -> Result<SkillId, String> {
-    SkillId::new(source, author, slug).map_err(|error| error.to_string())
+        [source, author, slug, path @ ..] => (source, author, VersionSelector::Active, slug, path),
+        _ => {
+            return Err(
+                "it must be `skill://NAME` or `skill://SOURCE/AUTHOR/NAME`, then the path of a file"
+                    .to_owned(),
+            );
+        }
+    };
+    let id = SkillId::new(source, author, slug).map_err(|error| error.to_string())?;
+    let file = (!path.is_empty()).then(|| path.join("/").parse::<FilePath>());
+    Ok(SkillUri {
+        skill: Reference::Id(id),
+        version,
+        file: file.transpose().map_err(|error| error.to_string())?,
+    })
 }
 
 #[cfg(test)]
@@ -183,7 +172,7 @@ mod tests {
 
     #[test]
     fn what_callers_put_credentials_in_is_not_repeated() {
-        for (text, told) in [
+        for (text, shown) in [
             ("skill://write_sql?token=abc", "skill://write_sql"),
             ("skill://write_sql#abc", "skill://write_sql"),
             ("skill://abc@host/x", "skill://"),
@@ -191,12 +180,12 @@ mod tests {
             ("user:abc@host", ""),
             ("skill://a/b/@1.2.0/c:", "skill://a/b/@1.2.0/c:"),
         ] {
-            assert_eq!(SkillUri::told(text), told);
+            assert_eq!(SkillUri::without_credentials(text), shown);
             let refused = text.parse::<SkillUri>().expect_err("a refusal");
-            let said = refused.to_string();
+            let message = refused.to_string();
             assert!(
-                said.starts_with(&format!("`{told}` ")) && !said.contains("abc"),
-                "{said}"
+                message.starts_with(&format!("`{shown}` ")) && !message.contains("abc"),
+                "{message}"
             );
         }
     }

@@ -48,7 +48,7 @@ pub const MAX_VERSION_PART: u64 = (1 << 53) - 1;
 /// Characters of a semantic version that a skill may state.
 const MAX_VERSION_CHARS: usize = 256;
 
-/// A stated version is semantic, but not one that can be kept.
+/// A stated version is semantic, but cannot be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StatedVersionError {
     /// A number of it is too large.
@@ -59,7 +59,7 @@ pub enum StatedVersionError {
     TooLong,
 }
 
-/// A version that a skill states, as a semantic one: `1`, `1.0` and `v1.2.3` are
+/// Reads the version that a skill states as a semantic one: `1`, `1.0` and `v1.2.3` are
 /// understood. None: it is no semantic version.
 ///
 /// # Errors
@@ -119,18 +119,18 @@ pub struct Version {
     pub semantic: semver::Version,
     /// Digest over all its files.
     pub digest: Digest,
-    /// What its SKILL.md says.
+    /// Its SKILL.md.
     pub skill: Skill,
     /// Its files, by path.
     pub files: Vec<FileEntry>,
-    /// What is odd about it.
+    /// Its warnings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
-    /// When it was published.
+    /// The time of its publish.
     pub created_at: Timestamp,
-    /// Who published it.
+    /// The publisher.
     pub created_by: Principal,
-    /// What changed, in the publisher's words.
+    /// The change, in the publisher's words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub change_summary: String,
 }
@@ -185,7 +185,7 @@ fn is_test(path: &str) -> bool {
         })
 }
 
-/// Why and when a version was withdrawn.
+/// The withdrawal of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Yank {
     /// Why.
@@ -193,23 +193,22 @@ pub struct Yank {
     pub reason: String,
     /// When.
     pub time: Timestamp,
-    /// By whom.
+    /// The caller that withdrew it.
     pub actor: Principal,
 }
 
-/// Why and since when a skill is on the blocklist.
+/// An entry of the blocklist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// The skill, as whoever blocked it wrote the id.
+    /// The id of the skill, as the blocking caller wrote it.
     pub skill: SkillId,
     /// Why.
     pub reason: String,
     /// Since when.
     pub time: Timestamp,
-    /// Who blocked it.
+    /// The caller that blocked it.
     pub actor: Principal,
-    /// It is there because the operator's feed names it, and goes when that does not any
-    /// more.
+    /// It comes from the operator's feed, and goes once the feed no longer names it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_feed: bool,
 }

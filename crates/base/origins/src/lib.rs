@@ -1,4 +1,4 @@
-//! Which names this server answers to, and which pages may call it.
+//! Host and origin checks: the names that this server answers to, and the pages that may call it.
 //!
 //! A browser runs the code of any page, and lets it call servers that only the
 //! browser's machine can reach. Two checks keep such a page out, for everything
@@ -13,7 +13,7 @@
 //!
 //! This is the one place for all faces, so rmcp's own check is off.
 //!
-//! Not here: the layer that asks (`server`), and who calls (`access`).
+//! Not here: the layer that checks (`server`), and callers (`access`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -32,7 +32,7 @@ use serde::Deserialize;
 
 use model::{Code, Failure};
 
-/// What browsers may do.
+/// The settings for browsers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WebConfig {
@@ -111,6 +111,7 @@ impl TryFrom<String> for AllowedOrigin {
 
 /// A host, and a port that is one; no user.
 fn plain(authority: &Authority) -> bool {
+    // With a user in front the host is no prefix of the whole, so such a text is refused here.
     let rest = authority.as_str().strip_prefix(authority.host());
     let port = match rest {
         Some("") => true,
@@ -199,6 +200,7 @@ impl WebConfig {
         let listed = |known: &AllowedHost| {
             known.name == name && known.port.is_none_or(|port| host.port_u16() == Some(port))
         };
+        // DNS rebinding needs a name: nobody can make an address resolve to another one.
         let own = name == "localhost" || address(&name).is_some();
         plain(host) && (own || self.allowed_hosts.iter().any(listed))
     }

@@ -2,16 +2,16 @@
 //!
 //! Rules:
 //!
-//! * A quota is a number of calls a minute. A caller that was quiet may make so many at
-//!   once; after that they come back evenly (the generic cell rate algorithm, as `governor`
+//! * A quota is a number of calls a minute. A caller that was quiet may make all of them
+//!   at once; after that they come back evenly (the generic cell rate algorithm, as `governor`
 //!   has it).
-//! * Who is one caller is what admission says: a token, or else an address. The server's own
-//!   process and whoever comes through the socket in the data directory have no quota.
-//! * A call that is refused costs nothing of the quota, and is told how long to wait.
+//! * Callers are those of admission: a token, or else an address. The server's own process and
+//!   callers through the socket in the data directory have no quota.
+//! * A call that is refused costs nothing of the quota, and its refusal says how long to wait.
 //! * Without a quota in the config nothing is counted.
 //!
 //! Not here: how much a caller may have at once (`admission`), what a session may have
-//! (`tools`), and how much a namespace holds (`registry`); its quotas are settings here, beside
+//! (`tools`), and how much a namespace holds (`registry`); its quotas are settings here, with
 //! the others.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
@@ -37,7 +37,7 @@ use serde::Deserialize;
 use access::Action;
 use model::{Code, Failure};
 
-/// Callers that are remembered without a look at which of them are quiet again.
+/// The number of callers from which on those that are quiet again are looked for.
 const FORGET_THRESHOLD: usize = 4096;
 
 /// How many calls a minute; none: as many as it likes.
@@ -58,13 +58,13 @@ pub struct QuotasConfig {
     pub calls_per_minute: Option<NonZeroU32>,
     /// Calls of tools that a caller may make a minute; none: as many as it likes.
     pub tool_calls_per_minute: Option<NonZeroU32>,
-    /// What callers have in place of these, by name, such as `token:ci`: all of it.
+    /// Overrides by the name of the caller, such as `token:ci`; each replaces both.
     pub callers: BTreeMap<String, CallerQuota>,
     /// Skills that a namespace may hold; none: as many as it likes.
     pub skills_per_namespace: Option<NonZeroU32>,
     /// MiB that all versions of its skills may have; none: as many as it likes.
     pub mib_per_namespace: Option<NonZeroU32>,
-    /// What namespaces have in place of these, by name, such as `github/acme`: all of it.
+    /// Overrides by namespace, such as `github/acme`; each replaces both.
     pub namespaces: BTreeMap<String, NamespaceQuota>,
 }
 
@@ -81,25 +81,25 @@ pub struct NamespaceQuota {
 type Limiter<C> =
     RateLimiter<String, DashMapStateStore<String>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
-/// One quota of all callers that have the same.
+/// One quota, with the use of all callers that have it.
 #[derive(Debug)]
 struct Rate<C: Clock> {
     name: &'static str,
     what: &'static str,
     per_minute: NonZeroU32,
     limiter: Limiter<C>,
-    /// Callers at which those that are quiet are forgotten.
+    /// The number of callers at which those that are quiet are forgotten.
     forget_at: AtomicUsize,
 }
 
-/// What one caller may do.
+/// The quotas of one caller.
 #[derive(Debug)]
 struct Rates<C: Clock> {
     calls: Option<Rate<C>>,
     tool_calls: Option<Rate<C>>,
 }
 
-/// What callers have used of their quotas.
+/// The use that callers made of their quotas.
 #[derive(Debug)]
 pub struct Quotas<C: Clock = DefaultClock> {
     rates: Rates<C>,
@@ -133,7 +133,8 @@ impl<C: Clock + Clone> Quotas<C> {
     /// No caller has a quota.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.callers.is_empty() && self.rates.all().next().is_none()
+        let Rates { calls, tool_calls } = &self.rates;
+        self.callers.is_empty() && calls.is_none() && tool_calls.is_none()
     }
 
     /// Takes a call of a caller from its quotas.
@@ -157,22 +158,11 @@ impl<C: Clock + Clone> Rates<C> {
         let rate = |per_minute: Option<NonZeroU32>, name, what| {
             Some(Rate::new(per_minute?, name, what, clock))
         };
-        let CallerQuota {
-            calls_per_minute,
-            tool_calls_per_minute,
-        } = quota;
+        let (calls, tool_calls) = (quota.calls_per_minute, quota.tool_calls_per_minute);
         Self {
-            calls: rate(calls_per_minute, "calls_per_minute", "calls"),
-            tool_calls: rate(
-                tool_calls_per_minute,
-                "tool_calls_per_minute",
-                "calls of tools",
-            ),
+            calls: rate(calls, "calls_per_minute", "calls"),
+            tool_calls: rate(tool_calls, "tool_calls_per_minute", "calls of tools"),
         }
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Rate<C>> {
-        self.calls.iter().chain(&self.tool_calls)
     }
 }
 
@@ -193,27 +183,25 @@ impl<C: Clock + Clone> Rate<C> {
 
     fn take(&self, caller: &str, clock: &C) -> Result<(), Failure> {
         self.forget_quiet();
+        // `check_key` takes nothing from the quota where it refuses.
         let Err(not_until) = self.limiter.check_key(&caller.to_owned()) else {
             return Ok(());
         };
         Err(self.refusal(caller, not_until.wait_time_from(clock.now())))
     }
 
-    /// A caller that has its whole quota again is as one that never called. Addresses are
-    /// many, so they are looked through whenever there are twice as many as were left.
+    /// Forgets callers that have their whole quota again, as if they never called. Addresses are
+    /// many, so this runs whenever there are twice as many as were left.
     fn forget_quiet(&self) {
         let forget_at = self.forget_at.load(Ordering::Relaxed);
         if self.limiter.len() < forget_at {
             return;
         }
-        // One caller looks; the others go on.
-        let looked = usize::MAX;
-        let exchanged = self.forget_at.compare_exchange(
-            forget_at,
-            looked,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
+        // One caller does this; the others go on.
+        let busy = usize::MAX;
+        let exchanged =
+            self.forget_at
+                .compare_exchange(forget_at, busy, Ordering::Relaxed, Ordering::Relaxed);
         if exchanged.is_ok() {
             self.limiter.retain_recent();
             let next = self.limiter.len().saturating_mul(2).max(FORGET_THRESHOLD);

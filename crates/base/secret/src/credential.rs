@@ -1,11 +1,11 @@
-//! A secret by where it is.
+//! References to secrets.
 
 use std::path::PathBuf;
 
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-/// Where a secret is; never the secret.
+/// A reference to a secret; never the secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialRef {
@@ -16,10 +16,10 @@ pub enum CredentialRef {
 }
 
 impl CredentialRef {
-    /// The secret, read anew each time, so that one that was changed counts.
+    /// Reads the secret, anew each time, so that a change counts.
     ///
     /// # Errors
-    /// There is none; the message says where it was looked for.
+    /// There is none; the message says where it should be.
     pub fn resolve(&self) -> Result<SecretString, String> {
         let secret = match self {
             Self::Env(name) => std::env::var(name)

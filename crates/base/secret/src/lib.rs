@@ -22,7 +22,7 @@ use serde::de::{self, MapAccess, Visitor};
 
 pub use credential::CredentialRef;
 
-/// Where a secret is. In YAML: the secret itself, `{env: NAME}` or
+/// A secret, or a reference to one. In YAML: the secret itself, `{env: NAME}` or
 /// `{file: PATH}`. Never prints it.
 #[derive(Debug, Clone)]
 pub enum SecretRef {
@@ -32,7 +32,7 @@ pub enum SecretRef {
     Named(CredentialRef),
 }
 
-/// A secret cannot be had; it says where it was looked for.
+/// A secret cannot be read; the message says where it should be.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct SecretError(String);
@@ -48,7 +48,7 @@ impl SecretRef {
                 Err(SecretError("it is empty".to_owned()))
             }
             Self::Given(secret) => Ok(secret.clone()),
-            Self::Named(place) => place.resolve().map_err(SecretError),
+            Self::Named(reference) => reference.resolve().map_err(SecretError),
         }
     }
 }
@@ -81,6 +81,7 @@ impl<'de> Deserialize<'de> for SecretRef {
                 deserializer.deserialize_any(self)
             }
 
+            // Text alone: YAML reads `0123` without quotes as a number, which is another secret.
             fn visit_str<E: de::Error>(self, secret: &str) -> Result<SecretRef, E> {
                 Ok(SecretRef::Given(secret.to_owned().into()))
             }
@@ -89,18 +90,19 @@ impl<'de> Deserialize<'de> for SecretRef {
                 let Some((key, value)) = map.next_entry::<String, String>()? else {
                     return Err(de::Error::custom("name `env` or `file`"));
                 };
-                let place = match key.as_str() {
+                let reference = match key.as_str() {
                     "env" => CredentialRef::Env(value),
                     "file" => CredentialRef::File(value.into()),
                     _ => return Err(de::Error::unknown_field(&key, &["env", "file"])),
                 };
                 match map.next_key::<String>()? {
-                    None => Ok(SecretRef::Named(place)),
+                    None => Ok(SecretRef::Named(reference)),
                     Some(_) => Err(de::Error::custom("name one of `env` and `file`")),
                 }
             }
         }
 
+        // By this name `config_file` knows which keys it must not show.
         deserializer.deserialize_newtype_struct(config_file::SECRET, Form)
     }
 }

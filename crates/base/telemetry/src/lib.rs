@@ -1,4 +1,4 @@
-//! Logs on stderr or in a file; and spans, metrics and logs to a collector where one is named.
+//! Logs to stderr or a file; and spans, metrics and logs to a collector where one is named.
 //!
 //! Rules:
 //!
@@ -6,15 +6,15 @@
 //!   into its fields: each field is escaped.
 //! * Only the server's own spans are exported, and only from `info` up. Of the records of the
 //!   log all are, but those of the crates that export.
-//! * Metrics are what somebody else counts, and shows as a page of OpenMetrics: that is read,
-//!   and sent as it is.
-//! * Whatever a collector does, no call and no write waits for it. How it does is told once when
-//!   it begins to fail, and once when that ends.
-//! * A log file is never longer than its limit: it is moved aside.
+//! * Metrics are read from a page of OpenMetrics, which other crates fill, and sent as they
+//!   are.
+//! * Whatever a collector does, no call and no write waits for it. The log has a record when it
+//!   begins to fail, and one when that ends.
+//! * A log file never exceeds its limit: it is rotated.
 //!
 //! Without the feature `otlp` there is no exporter, and a setting that wants one is refused.
 //!
-//! Not here: what is counted (`server`), the access log (`access_log`).
+//! Not here: the metrics themselves (`server`), the access log (`access_log`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -80,7 +80,7 @@ impl LogFormat {
     }
 }
 
-/// What was set up; dropped or shut down at the end, so that the last of it leaves.
+/// The telemetry that was set up; dropped or shut down at the end, so that the last records leave.
 #[derive(Default)]
 pub struct Telemetry {
     exporter: Option<Exporter>,
@@ -115,7 +115,7 @@ impl Telemetry {
         )
     }
 
-    /// The same for a server without a terminal, whose log is a file.
+    /// Does the same for a server without a terminal, whose log is a file.
     ///
     /// # Errors
     /// As [`Telemetry::start`].
@@ -137,6 +137,7 @@ impl Telemetry {
         otlp: Option<&Otlp>,
     ) -> Result<Self, String> {
         let (here, set_here) = reload::Layer::new(self::filter(filter)?);
+        // A filter belongs to one layer, so the collector's needs its own.
         let (there, set_there) = reload::Layer::new(self::filter(filter)?);
         let exporter = otlp.map(exporter).transpose()?;
         let log = tracing_subscriber::fmt::layer().with_writer(writer);
@@ -150,8 +151,8 @@ impl Telemetry {
         let subscriber = tracing_subscriber::registry()
             .with(spans)
             .with(log.with_filter(here))
-            // Within the span, whose ids a record gets; and the last, since a queue that is
-            // full is told by a record within it.
+            // Within the span, whose ids a record gets; and the last, since a full queue is
+            // reported by a record within it.
             .with(records.map(|it| it.with_filter(there.and(filter_fn(otlp::is_sent)))));
         tracing::subscriber::set_global_default(subscriber)
             .map_err(|error| format!("the log: {error}"))?;
@@ -167,6 +168,7 @@ impl Telemetry {
             if let Some(set_there) = &set_there {
                 set_there.reload(self::filter(filter)?).map_err(set)?;
             }
+            // The `log` crate has a level of its own, which was that of the filter before.
             tracing_log::log::set_max_level(LevelFilter::current().as_log());
             Ok(())
         };
@@ -176,10 +178,10 @@ impl Telemetry {
         })
     }
 
-    /// Has from now on logged what a filter says, such as `info` or `warn,repertoire=debug`.
+    /// Changes the filter of the log, such as `info` or `warn,repertoire=debug`.
     ///
     /// # Errors
-    /// It is no filter; the log level stays unchanged.
+    /// It is no filter; the old one stays.
     pub fn set_filter(&self, filter: &str) -> Result<(), String> {
         self.set_filter.as_ref().map_or(Ok(()), |set| set(filter))
     }
@@ -190,8 +192,8 @@ impl Telemetry {
         self.exporter.as_ref().is_some_and(Exporter::traces)
     }
 
-    /// Has metrics sent, where there is somebody to send them to: what `read` shows, a page
-    /// of OpenMetrics. It blocks, and is let go of when that ends. Within a runtime.
+    /// Sends metrics, where there is a collector: the page of OpenMetrics that `read` returns.
+    /// `read` blocks, and is dropped when this ends. Within a runtime.
     pub fn measure<R>(&self, read: R) -> Measuring
     where
         R: Fn() -> Result<String, std::fmt::Error> + Send + Sync + 'static,
@@ -200,7 +202,7 @@ impl Telemetry {
         Measuring(exporter.and_then(|exporter| exporter.measure(read)))
     }
 
-    /// Sends what waits. Blocks for some seconds at most.
+    /// Sends the records that wait. Blocks for some seconds at most.
     pub fn stop(self) {
         if let Some(exporter) = self.exporter {
             exporter.stop();
@@ -214,7 +216,7 @@ impl Telemetry {
 pub struct Measuring(Option<Reader>);
 
 impl Measuring {
-    /// Reads once more, for a second at most, and lets go of what is measured.
+    /// Reads once more, for a second at most, and drops the reader.
     pub async fn end(self) {
         if let Some(reader) = self.0 {
             reader.end().await;
@@ -235,11 +237,10 @@ fn fields() -> impl for<'writer> FormatFields<'writer> + 'static {
     .delimited(" ")
 }
 
-/// At `info`, rmcp tells of the beginning and the end of each request, and the solver of
-/// every choice that it makes: that is for whoever asks for `rmcp=info`, `pubgrub=info`.
-/// tantivy warns where a merge ends whose segments were emptied meanwhile, which is no
-/// fault; what the index cannot do is told by us. So is what a collector does not take, of
-/// which opentelemetry-otlp warns with every batch.
+/// Silences noisy crates. At `info`, rmcp logs the beginning and the end of each request, and the
+/// solver every choice: they take `rmcp=info` and `pubgrub=info`. tantivy warns where a merge
+/// ends whose segments were emptied meanwhile, which is no fault; we report errors of the index.
+/// opentelemetry-otlp warns with every batch that a collector refuses, which we report once.
 fn quiet(filter: &str) -> Cow<'_, str> {
     let asks = |level: &str| filter.split(',').any(|part| part.trim() == level);
     if asks("info") {
@@ -252,7 +253,7 @@ fn quiet(filter: &str) -> Cow<'_, str> {
     filter.into()
 }
 
-/// What is logged.
+/// Parses the filter of the log.
 ///
 /// # Errors
 /// It is no filter.
@@ -262,7 +263,7 @@ pub fn filter(filter: &str) -> Result<EnvFilter, String> {
     })
 }
 
-/// An endpoint says whether it has TLS.
+/// Checks that an endpoint says whether it has TLS.
 ///
 /// # Errors
 /// It does not.

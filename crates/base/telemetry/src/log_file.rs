@@ -3,7 +3,7 @@
 //! Once it is full it becomes `server.log.1`, in place of the one before, and begins anew. A
 //! log that cannot be written is no reason not to serve.
 //!
-//! Not here: what is logged, and in which form, which is the front page of this crate.
+//! Not here: the records and their form (the front page of this crate).
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const MAX_BYTES: u64 = 1 << 20;
 const NAME: &str = "server.log";
 
-/// Where the log is written. Cheap to clone.
+/// The writer of the log. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LogFile(Arc<Mutex<Open>>);
 
@@ -46,7 +46,7 @@ impl LogFile {
 }
 
 impl Open {
-    /// The file, where there is room in it for so many bytes more.
+    /// The file, rotated unless it takes this many bytes more.
     fn file(&mut self, more: u64) -> io::Result<&mut File> {
         if self.file.is_some() && self.bytes + more > self.max {
             self.file = None;
@@ -61,6 +61,8 @@ impl Open {
                 .open(&self.path)?;
             self.bytes = file.metadata()?.len();
             self.file = Some(file);
+            // Left full by the run before. Not an empty one: a record longer than a file would
+            // be moved aside for ever.
             if self.bytes > 0 && self.bytes + more > self.max {
                 return self.file(more);
             }

@@ -1,7 +1,7 @@
 //! Spans, metrics and logs to a collector, over one connection.
 //!
-//! Nothing here is waited for by a call: spans and records of the log wait in bounded queues
-//! for a thread of their own, and metrics are read by a task. What has no room is lost.
+//! No call waits for anything here: spans and records of the log wait in bounded queues for a
+//! thread of their own, and a task reads metrics. What exceeds a queue is lost.
 
 mod metrics;
 mod openmetrics;
@@ -43,8 +43,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a collector may take to answer, where `OTEL_EXPORTER_OTLP_TIMEOUT` does not say.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Crates whose records stay in the text log, each with those whose names begin alike: what
-/// sends a record would log it, and send that. Our own say how the collector does.
+/// Crates whose records stay in the text log, each with those whose names begin alike: they send
+/// records, so they would log and send that without end. Ours report the collector's failures.
 const SENDERS: [&str; 9] = [
     "h2",
     "hyper",
@@ -57,7 +57,7 @@ const SENDERS: [&str; 9] = [
     "tracing_opentelemetry",
 ];
 
-/// Sends what there is.
+/// Sends telemetry.
 #[derive(Debug)]
 pub(super) struct Exporter {
     traces: Option<SdkTracerProvider>,
@@ -66,7 +66,7 @@ pub(super) struct Exporter {
 }
 
 impl Exporter {
-    /// What sends to a collector. Connects when there is something to send.
+    /// Sends to a collector. Connects when there is something to send.
     ///
     /// # Errors
     /// The endpoint is no address.
@@ -136,7 +136,7 @@ impl Exporter {
         self.logs.as_ref().map(OpenTelemetryTracingBridge::new)
     }
 
-    /// Has read what there is to measure, until that ends.
+    /// Reads metrics until the reader ends.
     pub(super) fn measure<R>(&self, read: R) -> Option<Reader>
     where
         R: Fn() -> Result<String, std::fmt::Error> + Send + Sync + 'static,
@@ -144,31 +144,32 @@ impl Exporter {
         Some(self.metrics.as_ref()?.measure(read))
     }
 
-    /// Sends what waits. Blocks for [`FLUSH_TIMEOUT`] at most.
+    /// Sends the records that wait. Blocks for [`FLUSH_TIMEOUT`] at most.
     pub(super) fn stop(self) {
         let Self {
             traces,
             logs,
             metrics,
         } = self;
-        let told = |signal: Signal, sent: OTelSdkResult| {
+        let report = |signal: Signal, sent: OTelSdkResult| {
             if let Err(error) = sent {
                 let signal = signal.name();
                 tracing::warn!(%signal, %error, "the remaining telemetry was not sent to the collector");
             }
         };
-        // At once: what one waits for is no time of another's.
+        // At once: the wait for one must not use up the time of another.
         thread::scope(|scope| {
             if let Some(traces) = traces {
                 scope.spawn(move || {
-                    told(Signal::Traces, traces.shutdown_with_timeout(FLUSH_TIMEOUT));
+                    report(Signal::Traces, traces.shutdown_with_timeout(FLUSH_TIMEOUT));
                 });
             }
             if let Some(logs) = logs {
-                scope.spawn(move || told(Signal::Logs, logs.shutdown_with_timeout(FLUSH_TIMEOUT)));
+                scope
+                    .spawn(move || report(Signal::Logs, logs.shutdown_with_timeout(FLUSH_TIMEOUT)));
             }
             if let Some(metrics) = metrics {
-                told(Signal::Metrics, metrics.stop(FLUSH_TIMEOUT));
+                report(Signal::Metrics, metrics.stop(FLUSH_TIMEOUT));
             }
         });
     }
@@ -207,7 +208,7 @@ impl Extractor for Headers<'_> {
     }
 }
 
-/// The span of a call belongs to the one that its caller names.
+/// Makes the span of a call a child of the one that its caller names.
 pub fn set_parent(span: &Span, headers: &HeaderMap) {
     let parent = opentelemetry::global::get_text_map_propagator(|p| p.extract(&Headers(headers)));
     // An error means that the span is not recorded: then it needs no parent.

@@ -1,16 +1,16 @@
-//! Where telemetry goes, and what of it.
+//! The destination of telemetry, and its signals.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// What there is to send to a collector.
+/// A signal that can be sent to a collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Signal {
     /// The spans of calls.
     Traces,
-    /// What `/metrics` shows.
+    /// The metrics of `/metrics`.
     Metrics,
     /// The records of the log.
     Logs,
@@ -28,23 +28,23 @@ impl Signal {
     }
 }
 
-/// A collector, and what it gets.
+/// A collector, and the signals that it gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Otlp {
     /// Its address, such as `http://localhost:4317`.
     pub endpoint: String,
-    /// What goes there.
+    /// The signals that go there.
     pub signals: Vec<Signal>,
-    /// How often metrics do.
+    /// The interval of metrics.
     pub interval: Duration,
 }
 
 impl Otlp {
-    /// What is sent where nobody says: everything. Who names a collector to other programs by
-    /// `OTEL_EXPORTER_OTLP_ENDPOINT` gets that from them; one that does not take a signal
-    /// refuses it, which is told once.
+    /// The default signals: all of them, as other programs that read
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT` send. A collector that does not take a signal refuses it,
+    /// which is reported once.
     pub const SIGNALS: [Signal; 3] = [Signal::Traces, Signal::Metrics, Signal::Logs];
-    /// How often metrics are sent where nobody says: as OpenTelemetry has it.
+    /// The default interval of metrics, that of OpenTelemetry.
     pub const INTERVAL: Duration = Duration::from_secs(60);
 
     /// It gets this signal.

@@ -4,9 +4,9 @@
 //!
 //! * Skills, servers and files are other people's, and a terminal acts on what it is
 //!   sent: only a [`Style`] becomes an escape sequence; every other control or
-//!   invisible character is shown as what it is.
-//! * The first column of a [`Table`] is what a row is called, and is whole at any
-//!   width, so that it can be copied.
+//!   invisible character is shown as an escape.
+//! * The first column of a [`Table`] is the name of a row, and is whole at any width, so
+//!   that it can be copied.
 //! * Widths are columns of a terminal, of grapheme clusters (UAX #11 and #29).
 //!
 //! Not here: writing to a terminal, and which format a command writes.

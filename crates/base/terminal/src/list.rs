@@ -2,7 +2,7 @@
 
 use crate::Table;
 
-/// A column: what it is called, and the text that a thing has in it.
+/// A column: its name, and the text of a thing in it.
 pub type Column<T> = (&'static str, fn(&T) -> String);
 
 /// The columns of things of one kind. The first is whole at any width; in the others a

@@ -7,22 +7,22 @@ use anstyle::AnsiColor;
 
 use model::{invisible, printable_lines};
 
-/// How a part of a text looks: `{GOOD}yes{GOOD:#}`.
+/// The look of a part of a text: `{GOOD}yes{GOOD:#}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// The word before an error.
     Error,
     /// The word before what to do next.
     Hint,
-    /// What went well.
+    /// A success.
     Good,
-    /// What may be wrong.
+    /// A possible problem.
     Warn,
-    /// What is wrong.
+    /// A problem.
     Bad,
-    /// What matters less.
+    /// A less important part.
     Faint,
-    /// What matters more.
+    /// A more important part.
     Bold,
     /// None.
     Plain,
@@ -41,8 +41,8 @@ pub const BAD: Style = Style::Bad;
 /// [`Style::Faint`].
 pub const FAINT: Style = Style::Faint;
 
-/// What a mark begins with: two private characters that are others in each run, so
-/// that no text can hold one.
+/// The beginning of a mark: two private characters that differ in each run, so that no text
+/// can contain one.
 static MARK: LazyLock<String> = LazyLock::new(|| {
     let random = uuid::Uuid::new_v4().as_u128();
     let private = |bits: u128| {
@@ -54,7 +54,7 @@ static MARK: LazyLock<String> = LazyLock::new(|| {
         .collect()
 });
 
-/// What ends every style.
+/// The end of every style.
 const END: char = '.';
 
 impl Style {
@@ -68,6 +68,12 @@ impl Style {
         ('d', Self::Bold),
         ('p', Self::Plain),
     ];
+
+    /// The style that a mark begins; none: the mark ends one.
+    fn of_mark(mark: Option<char>) -> Option<Self> {
+        let known = Self::ALL.iter().find(|(known, _)| Some(*known) == mark);
+        known.map(|(_, style)| *style)
+    }
 
     fn ansi(self) -> anstyle::Style {
         match self {
@@ -100,9 +106,7 @@ pub(crate) fn split(text: &str) -> (Option<Style>, String) {
     let mut style = None;
     for part in parts {
         let mut rest = part.chars();
-        let mark = rest.next();
-        let known = Style::ALL.iter().find(|(known, _)| Some(*known) == mark);
-        style = style.or(known.map(|(_, style)| *style));
+        style = style.or(Style::of_mark(rest.next()));
         bare.push_str(rest.as_str());
     }
     (style, bare)
@@ -117,21 +121,20 @@ pub fn painted(text: &str) -> String {
     let mut open = Style::Plain;
     for part in parts {
         let mut rest = part.chars();
-        let mark = rest.next();
-        match Style::ALL.iter().find(|(known, _)| Some(*known) == mark) {
-            Some((_, style)) => {
-                open = *style;
+        match Style::of_mark(rest.next()) {
+            Some(style) => {
+                open = style;
                 shown.push_str(&open.ansi().render().to_string());
             }
             None => shown.push_str(&open.ansi().render_reset().to_string()),
         }
+        // Each part for itself: of all escape sequences only our own must come through.
         shown.push_str(&printable_lines(rest.as_str()));
     }
     shown
 }
 
-/// The same for what is to stand on one line: a name that holds a line end writes no line
-/// of its own.
+/// Does the same for a text on one line: a name with a line end gets no line of its own.
 #[must_use]
 pub fn painted_line(text: &str) -> String {
     painted(text).replace('\n', "\\n")
@@ -148,6 +151,7 @@ pub fn json_line(json: &str) -> String {
             shown.push(c);
             continue;
         }
+        // JSON escapes UTF-16 units: a character above U+FFFF takes two.
         for unit in c.encode_utf16(&mut [0; 2]) {
             // Into a string it cannot fail.
             _ = write!(shown, "\\u{unit:04x}");

@@ -9,7 +9,7 @@ use crate::style::{Style, split};
 
 /// Columns of the terminal between two columns of a table.
 const GAP_WIDTH: usize = 2;
-/// What a column that is cut keeps, in columns of the terminal.
+/// The least width of a column that is cut, in columns of the terminal.
 const MIN_COLUMN_WIDTH: usize = 8;
 
 /// Rows below a header.
@@ -122,6 +122,7 @@ impl Table {
         }
         let Some(whole) = width else { return widths };
         let room = whole.saturating_sub(GAP_WIDTH * widths.len().saturating_sub(1));
+        // Capped first, so that a text of a megabyte is not shortened a million times below.
         for width in widths.iter_mut().skip(1) {
             *width = (*width).min(whole);
         }
@@ -129,6 +130,7 @@ impl Table {
             && let Some(widest) = widths.iter_mut().skip(1).max()
             && *widest > MIN_COLUMN_WIDTH
         {
+            // Always the widest by one, so that they end up equally wide.
             *widest -= 1;
         }
         widths

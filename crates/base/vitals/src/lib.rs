@@ -1,7 +1,7 @@
-//! What the operating system says of this process: processor time, memory, descriptors. From
-//! `/proc`, so on Linux; elsewhere nothing is known.
+//! The figures that the operating system has of this process: processor time, memory, descriptors.
+//! They are from `/proc`, so on Linux; elsewhere nothing is known.
 //!
-//! Not here: what the process serves, and how its figures are shown.
+//! Not here: metrics of the services, and the format of the figures.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -17,7 +17,7 @@ use std::fs;
 /// Ticks a second in `/proc`: fixed, whatever the kernel counts in itself.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Figures of this process. None: the system does not say it.
+/// Figures of this process. None: the system does not have it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Vitals {
     /// Seconds of processor time since the start, user and system.
@@ -64,9 +64,7 @@ impl Vitals {
             }),
         }
     }
-}
 
-impl Vitals {
     /// Those that are whole numbers, by the names that Prometheus has for them.
     #[must_use]
     pub fn gauges(&self) -> [(&'static str, &'static str, Option<u64>); 5] {
@@ -104,7 +102,7 @@ fn field(stat: &str, number: usize) -> Option<f64> {
     field.parse().ok()
 }
 
-/// What stands behind a name at the beginning of a line.
+/// The text behind a name at the beginning of a line.
 fn line<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = text.lines();
     lines.find_map(|line| line.strip_prefix(name).map(str::trim))

@@ -11,7 +11,7 @@ const ADDRESS_CHARS: usize = 4_000;
 
 /// Returns an address as an error repeats it.
 pub(super) fn address(uri: &str) -> String {
-    shown(SkillUri::told(uri), ADDRESS_CHARS)
+    shown(SkillUri::without_credentials(uri), ADDRESS_CHARS)
 }
 
 /// Converts a refusal to a JSON-RPC error.

@@ -18,13 +18,13 @@ use model::Digest;
 pub struct CombinedEmbedder {
     first: Arc<dyn Embedder>,
     second: Arc<dyn Embedder>,
-    /// What each part is scaled by.
+    /// The factor of each part.
     weights: [f32; 2],
     name: String,
     digest: Digest,
 }
 
-/// A weight is none.
+/// A share is out of range.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("the first embedder's share is {0}: give more than 0 and less than 1")]
 pub struct CombinedEmbedderError(pub f32);
@@ -43,6 +43,8 @@ impl CombinedEmbedder {
         if !(share > 0.0 && share < 1.0) {
             return Err(CombinedEmbedderError(share));
         }
+        // Stored vectors are found by this digest, so the word stays whatever the type is
+        // called.
         let mut made_of = b"both\n".to_vec();
         made_of.extend_from_slice(first.digest().as_bytes());
         made_of.extend_from_slice(second.digest().as_bytes());

@@ -1,6 +1,6 @@
 //! Texts as vectors.
 //!
-//! | module | what makes them |
+//! | module | embedder |
 //! |---|---|
 //! | `table`, `pieces` | a built-in table of pieces of words |
 //! | `transformer` | a sentence transformer from a folder |
@@ -12,7 +12,7 @@
 //!   where it would not.
 //! * Nothing is fetched.
 //!
-//! Not here: which texts of a skill have vectors, and where these are kept (`search`).
+//! Not here: the choice of texts, and storage of vectors (`search`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -40,7 +40,7 @@ use model::Digest;
 
 /// Makes vectors of texts.
 pub trait Embedder: Debug + Send + Sync {
-    /// Name of what makes them, for people: what it is and where it comes from.
+    /// Name of the embedder, for people: its kind and its origin.
     fn name(&self) -> &str;
 
     /// Changes whenever the same text would get another vector.
@@ -49,21 +49,32 @@ pub trait Embedder: Debug + Send + Sync {
     /// Values of each vector.
     fn dimensions(&self) -> usize;
 
-    /// Texts that are best given at once.
+    /// The best number of texts for one call.
     fn batch(&self) -> usize;
 
-    /// A vector of length 1 for each text; of length 0 where a text says nothing to
+    /// Makes a vector of length 1 for each text; of length 0 where a text means nothing to
     /// it. Blocks.
     ///
     /// # Errors
-    /// What makes them failed, in its words.
+    /// The embedder failed, in its words.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
 
-    /// The text has a vector and is no language to it, so that what is near to it is near
-    /// by accident. Not every embedder can tell.
+    /// The text has a vector but is in no language that it knows, so that its neighbors are
+    /// accidental. Not every embedder can detect this.
     fn is_noise(&self, _text: &str) -> bool {
         false
     }
+}
+
+/// Brings a vector to length 1 and returns the length that it had; one of length 0 stays as it is.
+fn normalize(vector: &mut [f32]) -> f32 {
+    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+    if length > 0.0 {
+        for value in vector {
+            *value /= length;
+        }
+    }
+    length
 }
 
 /// Vectors cannot be made.

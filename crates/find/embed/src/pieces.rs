@@ -7,17 +7,17 @@ use rustc_hash::FxHashMap;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-/// Characters of a word that is still read; a longer one is data.
+/// Characters of the longest word that is read; a longer one is data.
 const MAX_WORD_CHARS: usize = 64;
 /// Characters of the longest piece: of a word, and of a run without spaces.
 const MAX_PIECE_CHARS: usize = 24;
 const MAX_UNSPACED_CHARS: usize = 8;
-/// Letters that a piece of a language has on average, in quarters: with fewer, a text is
-/// cut into hardly more than its letters, and what rows of letters mean together is by
-/// accident. German compounds that the table has no part of have 2.3 and more; of random
-/// letters four in five texts have less.
+/// Average letters of a piece, in quarters, below which a text is noise: it is cut into hardly
+/// more than its letters, and the rows of letters have no common meaning. German compounds
+/// that the table has no part of have 2.3 and more; four in five texts of random letters have
+/// less.
 const MIN_QUARTER_LETTERS: usize = 9;
-/// A whole word, or a character of a script without spaces, counts as so many letters:
+/// The letters that a whole word, or a character of a script without spaces, counts as:
 /// however short, it has a meaning.
 const WHOLE_WORD_WEIGHT: usize = 4;
 
@@ -119,8 +119,8 @@ impl Pieces {
     }
 }
 
-/// The words of a text: each with what is behind it, and whether its script puts spaces
-/// between words.
+/// Calls `each` with the words of a text, the text behind each, and whether its script puts no
+/// spaces between words.
 fn each_word(text: &str, mut each: impl FnMut(&[char], &[char], bool)) {
     let text: Vec<char> = folded(text).chars().collect();
     let mut rest = text.as_slice();
@@ -146,6 +146,7 @@ fn folded(text: &str) -> String {
         .filter(|c| !is_combining_mark(*c) || is_sound_mark(*c))
         .collect();
     let mut folded = String::with_capacity(plain.len());
+    // A second time: `ℌ` and its like have no lower case before they come apart into a capital.
     for c in plain.to_lowercase().chars() {
         match c {
             'ß' => folded.push_str("ss"),
@@ -158,6 +159,7 @@ fn folded(text: &str) -> String {
             c => folded.push(c),
         }
     }
+    // Syllables of Korean and kana came apart with the marks, and are rows as wholes.
     folded.nfc().collect()
 }
 

@@ -7,7 +7,7 @@
 //! * A text has the same vector alone and among others, whatever else is computed,
 //!   on however many threads.
 //! * A batch takes as many threads as it was given, at most; a single text takes the
-//!   caller's only. No other thread is kept.
+//!   caller's only. No other thread stays.
 //! * A model that wants a word before each text ("query: ") does not get it.
 //!
 //! The forward pass is our own, over `pulp`, and not candle's: measured side by side it gave
@@ -15,11 +15,11 @@
 //! 80 instead of 270 processor seconds to a build. Vectors agree with a reference in double
 //! precision to five places.
 //!
-//! | file | what it says |
+//! | file | contents |
 //! |---|---|
-//! | `folder` | what is read of a folder, and what is refused |
+//! | `folder` | reading a folder, and refusing others |
 //! | `bert` | the forward pass |
-//! | `matrix` | products, and what stands between them |
+//! | `matrix` | products, and the functions between them |
 //!
 //! Sources: the `transformers` and `sentence-transformers` packages of Python, whose
 //! vectors the tests compare with.
@@ -43,7 +43,7 @@ use tokenizers::{
 
 pub use folder::OpenError;
 
-use super::{EmbedError, Embedder};
+use super::{EmbedError, Embedder, normalize};
 use bert::{Bert, Pooling, Token};
 use folder::{Folder, Tensors};
 use model::{Digest, caught, panic_words};
@@ -54,9 +54,9 @@ const VERSION: u8 = 1;
 const TEXTS_PER_BATCH: usize = 32;
 /// Tokens that are computed at once: more do not fit into a processor's cache.
 const MAX_BATCH_TOKENS: usize = 512;
-/// Characters that are looked at for each token that is read.
+/// Characters that are scanned for each token that is read.
 const CHARS_PER_TOKEN: usize = 64;
-/// Threads that a batch takes, unless it was said.
+/// The default number of threads for a batch.
 const DEFAULT_THREADS: usize = 4;
 
 /// A transformer.
@@ -85,10 +85,10 @@ impl fmt::Debug for Transformer {
 }
 
 impl Transformer {
-    /// Takes a model from a folder. Blocks for as long as its weights take to read.
+    /// Loads a model from a folder. Blocks for as long as its weights take to read.
     ///
     /// # Errors
-    /// A file is missing, is not what it should be, or asks for what is not here.
+    /// A file is missing, is not what it should be, or asks for something unsupported.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         let read = Folder::read(folder)?;
         let digest = digest(&read);
@@ -108,21 +108,15 @@ impl Transformer {
             threads: NonZeroUsize::new((available / 2).min(DEFAULT_THREADS))
                 .unwrap_or(NonZeroUsize::MIN),
         };
+        // A model whose weights overflow or whose marks have no row is refused here, not by each
+        // search.
         match model.embed(&["a text to try it with"]) {
             Ok(_) => Ok(model),
             Err(EmbedError(problem)) => Err(OpenError::damaged(folder, problem)),
         }
     }
 
-    /// The same with so many threads for a batch. Without, half of the processors,
-    /// and no more than four.
-    #[must_use]
-    pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
-        self.threads = threads;
-        self
-    }
-
-    /// The tokens of a text; none where it says nothing.
+    /// The tokens of a text; none where it has no words.
     fn tokens(&self, text: &str) -> Result<Vec<Token>, EmbedError> {
         let text = text.trim();
         let end = text.char_indices().nth(self.tokens * CHARS_PER_TOKEN);
@@ -148,7 +142,7 @@ impl Transformer {
         Ok(tokens.take(self.tokens).collect())
     }
 
-    /// Vectors of some texts, by their places.
+    /// Vectors of some texts, by their positions.
     fn vectors(&self, part: &[(usize, &[Token])]) -> Result<Vec<(usize, Vec<f32>)>, EmbedError> {
         let tokens: Vec<&[Token]> = part.iter().map(|(_, tokens)| *tokens).collect();
         let made = self.bert.vectors(&tokens, self.pooling);
@@ -175,6 +169,7 @@ impl Transformer {
             let others = self.threads.get().min(parts.len()).saturating_sub(1);
             let others: Vec<_> = (0..others)
                 .filter_map(|_| {
+                    // Where the system has no thread to give, those that there are do its part.
                     thread::Builder::new()
                         .name("embed".into())
                         .spawn_scoped(scope, work)
@@ -234,7 +229,7 @@ impl Embedder for Transformer {
     }
 }
 
-/// Parts of about so many tokens.
+/// Cuts texts into parts of at most `max` tokens, but one text at least.
 fn cut<'a, 'b>(order: &'a [(usize, &'b [Token])], max: usize) -> Vec<&'a [(usize, &'b [Token])]> {
     let mut parts = Vec::new();
     let mut rest = order;
@@ -253,26 +248,21 @@ fn cut<'a, 'b>(order: &'a [(usize, &'b [Token])], max: usize) -> Vec<&'a [(usize
 
 /// A vector at length 1.
 fn unit(mut vector: Vec<f32>) -> Result<Vec<f32>, EmbedError> {
-    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
-    if !length.is_finite() {
+    if !normalize(&mut vector).is_finite() {
         return Err(EmbedError(
             "the model's values grow beyond all numbers".to_owned(),
         ));
     }
-    if length > 0.0 {
-        for value in &mut vector {
-            *value /= length;
-        }
-    }
     Ok(vector)
 }
 
-/// Of all that vectors depend on.
+/// The digest of everything that vectors depend on.
 fn digest(folder: &Folder) -> Digest {
     let mut hash = Sha256::new();
     hash.update([VERSION, u8::from(folder.pooling == Pooling::First)]);
     hash.update((folder.tokens as u64).to_le_bytes());
     for bytes in [&folder.config, &folder.tokenizer, &folder.weights] {
+        // With lengths, so that no bytes can move from one file into the next.
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     }
@@ -306,6 +296,7 @@ fn tokenizer(folder: &Folder) -> Result<Tokenizer, OpenError> {
         stride: 0,
     };
     tokenizer.with_truncation(Some(cut)).map_err(wrong)?;
+    // The forward pass has no mask: padding would be read as words.
     tokenizer.with_padding(None);
     Ok(tokenizer)
 }

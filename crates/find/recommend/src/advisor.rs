@@ -1,4 +1,4 @@
-//! What callers ask for: what a codebase is made of, which skills it could use, and which
+//! Answers callers: the technologies of a codebase, the skills that it could use, and those that
 //! belong in the prompt for a task. Off the async threads, within a caller's time.
 
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use model::Clock;
 use registry::Registry;
 use search::{SearchIndex, SearchQuery};
 
-/// Skills that are looked for to fit a task.
+/// Skills that are searched for to fit a task.
 const MAX_CANDIDATES: usize = 400;
 
 /// Recommends skills of a registry by their index. Cheap to clone.
@@ -35,26 +35,26 @@ impl std::fmt::Debug for Advisor {
     }
 }
 
-/// Where a codebase is: in a directory of this machine, or among what was sent.
+/// The source of a codebase: a directory of this machine, or files that were sent.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     /// The directory, unless there are files.
     pub path: String,
-    /// What was sent.
+    /// The files that were sent.
     pub files: Vec<InlineFile>,
-    /// Where a caller on this machine was started: what it may have read where the operator
-    /// names nothing else.
+    /// The folder in which a caller on this machine was started: it may have this one read where
+    /// the operator names no other.
     pub folder: Option<PathBuf>,
 }
 
-/// A codebase that was looked at.
+/// A codebase that was analyzed.
 #[derive(Debug, Clone)]
 pub struct Analyzed {
     /// Its directory; empty where it was sent.
     pub path: String,
-    /// When it was looked at.
+    /// The time of the analysis.
     pub scanned_at: Timestamp,
-    /// What it is made of.
+    /// The analysis.
     pub analysis: Analysis,
     /// Names of skills in its own skill folders.
     pub installed: Vec<String>,
@@ -88,7 +88,7 @@ impl Advisor {
         }
     }
 
-    /// Looks at a codebase for so long at most.
+    /// Analyzes a codebase, for `time` at most.
     ///
     /// # Errors
     /// It may not be read, or is two.
@@ -133,7 +133,7 @@ impl Advisor {
         executor.run_fallible(Kind::Analyze, work).await
     }
 
-    /// Skills for a codebase, which is looked at for so long at most.
+    /// Recommends skills for a codebase, which is analyzed for `time` at most.
     ///
     /// # Errors
     /// The codebase may not be read, or the index or the registry cannot.
@@ -152,9 +152,9 @@ impl Advisor {
         Ok(executor.run_fallible(Kind::Analyze, work).await?)
     }
 
-    /// The section of a prompt that names skills, in as many tokens at most; 0 is 2,000:
-    /// those that fit a task, and a share in percent for what nobody has used; without a
-    /// task, in the order of their places.
+    /// Renders the section of a prompt that names skills, in `max_tokens` at most; 0 is 2,000:
+    /// those that fit a task, and a share in percent for unused ones; without a task, in the
+    /// order of their locations.
     ///
     /// # Errors
     /// The index or counts of use cannot be read.

@@ -1,8 +1,8 @@
-//! What can go wrong with a recommendation, and what each means to a caller.
+//! Errors of recommendations, and their failures.
 
 use model::{Code, Failure};
 
-/// A codebase cannot be looked at, or skills cannot be recommended.
+/// A codebase cannot be analyzed, or skills cannot be recommended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A directory and files at once.

@@ -7,42 +7,41 @@ use super::needs::Need;
 use super::project::{Project, Used, has_fact};
 use super::subject::{About, Subject};
 
-/// What a technology gives that the name of a skill has, and one that it is about otherwise.
+/// The score of a technology in the name of a skill, and of one that it is about otherwise.
 const NAMED_SCORE: f64 = 0.92;
 const ABOUT_SCORE: f64 = 0.8;
-/// How certain the first technology of a skill must be for the skill to be about a product.
+/// The confidence from which on the first technology of a skill is a product that it is about.
 const MIN_PRODUCT_CONFIDENCE: f64 = 0.75;
 /// A second technology of the codebase.
 const SECOND_WEIGHT: f64 = 0.15;
-/// What is done once.
+/// Work that is done once.
 const DONE_ONCE_FACTOR: f64 = 0.6;
 /// An area that the codebase does not ask for, and one that is no work on code.
 const UNASKED_AREA_FACTOR: f64 = 0.85;
 const OTHER_AREA_FACTOR: f64 = 0.55;
 /// A language says little where the area is not asked for.
 const LANGUAGE_ALONE_FACTOR: f64 = 0.7;
-/// What is left where no word of a name is of the trade, beside the technology: of what is
-/// for a language, which has many corners, and of what is for anything else.
-const LANGUAGE_CORNER_FACTOR: f64 = 0.5;
-const CORNER_FACTOR: f64 = 0.8;
-/// What is left at least where the name has a technology of the codebase, and the skill is
-/// about others as well.
+/// The factor where no word of a name but the technology is a common term: for a language, which
+/// has many niches, and for anything else.
+const LANGUAGE_NICHE_FACTOR: f64 = 0.5;
+const NICHE_FACTOR: f64 = 0.8;
+/// The least factor where the name has a technology of the codebase, and the skill is about
+/// others as well.
 const MIN_ONE_OF_MANY_FACTOR: f64 = 0.85;
-/// What is written in a language that the codebase is not, or with a framework that it has
-/// not.
+/// A skill for a language or a framework that the codebase does not use.
 const OTHER_LANGUAGE_FACTOR: f64 = 0.4;
 /// Share of its technologies that the codebase has, of a skill that is essential.
 const MIN_ESSENTIAL_SHARE: f64 = 0.75;
-/// What an area counts where a technology fits, too.
+/// The weight of an area where a technology fits, too.
 const AREA_WEIGHT: f64 = 0.4;
 /// An area that a skill is for besides its main one.
 const SECONDARY_AREA_FACTOR: f64 = 0.6;
 const SECONDARY_DOMAIN_FACTOR: f64 = 0.85;
-/// What is left where no word of the name of a skill for a domain is of the trade.
+/// The factor where no word of the name of a skill for a domain is a common term.
 const PLAIN_DOMAIN_FACTOR: f64 = 0.6;
-/// A practice whose description names what the codebase does not have: somebody's own.
+/// A practice whose description names technologies that the codebase does not have.
 const OTHERS_PRACTICE_FACTOR: f64 = 0.75;
-/// What is left of a skill that comes with the server.
+/// A skill that comes with the server.
 const BUNDLED_FACTOR: f64 = 0.6;
 /// How certain a technology must be for a skill to be of no use without it.
 const MIN_CONFIDENCE: f64 = 0.5;
@@ -68,7 +67,7 @@ const ENGINEERING: &[&str] = &[
     "automation",
 ];
 
-/// Areas of what is done every day, whatever is done that day.
+/// Areas of everyday work.
 const DAILY: &[&str] = &[
     "testing",
     "development",
@@ -78,8 +77,8 @@ const DAILY: &[&str] = &[
     "mobile",
 ];
 
-/// Areas that a codebase is about, rather than has to do with: few names of skills for
-/// these are of words that all know.
+/// Areas that are the subject of a codebase: few names of skills for these consist of common
+/// terms.
 const DOMAINS: &[&str] = &[
     "blockchain",
     "machine-learning",
@@ -98,7 +97,7 @@ pub(super) struct ByTechnology<'a> {
     /// More than one is.
     pub(super) more: bool,
     pub(super) score: f64,
-    /// Who works on it every day would miss the skill.
+    /// Everyday work on the codebase needs the skill.
     pub(super) is_essential: bool,
 }
 
@@ -113,18 +112,19 @@ fn has(project: &Project<'_>, about: &About<'_>) -> bool {
     project.stack.contains_key(about.id.as_ref())
 }
 
-/// How well a skill fits. What comes with the server is there for everybody, whatever they
-/// work on, so it says less.
+/// How well a skill fits. Skills that come with the server are there for everybody, whatever
+/// they work on, so they count less.
 pub(super) struct Fit<'a> {
     pub(super) technology: Option<ByTechnology<'a>>,
     pub(super) need: Option<ByNeed<'a>>,
 }
 
 impl Fit<'_> {
-    /// Both reasons together, as they are told.
+    /// Both reasons together, as they are reported.
     pub(super) fn score(&self) -> f64 {
         let technology = self.technology.map_or(0.0, |found| found.score);
         let need = self.need.map_or(0.0, |found| found.score);
+        // Of what is left to 1 each takes its share, so a second reason never lowers the score.
         1.0 - (1.0 - technology) * (1.0 - need)
     }
 }
@@ -153,8 +153,8 @@ pub(super) fn fit<'a>(
     }
 }
 
-/// A skill of no use to the codebase, since it does not have what the skill is named for:
-/// somebody's cloud, another framework, what is moved to or from.
+/// The skill is of no use to the codebase, which lacks what the skill is named for: a cloud,
+/// another framework, the source or target of a migration.
 fn is_for_others(subject: &Subject<'_>, project: &Project<'_>) -> bool {
     let mut named = subject.technologies.iter().filter(|about| about.is_named);
     named.any(|about| !has(project, about))
@@ -170,6 +170,7 @@ fn are_others(subject: &Subject<'_>, project: &Project<'_>, such: fn(&About<'_>)
 /// The share of its technologies that the codebase has, by how certain they are; none where
 /// it has none of them. Where the codebase has no tests, what they are written with is open.
 fn share(subject: &Subject<'_>, project: &Project<'_>) -> Option<f64> {
+    // A skill for `pytest` must not lose by a codebase that has no tests yet.
     let is_open = project.analysis.shows(Fact::Tests).is_none();
     let (mut here, mut all) = (0.0, 0.0);
     for about in &subject.technologies {
@@ -183,7 +184,7 @@ fn share(subject: &Subject<'_>, project: &Project<'_>) -> Option<f64> {
     (here > 0.0).then(|| here / all)
 }
 
-/// What the technologies of a skill say for it.
+/// The score of a skill by its technologies.
 fn by_technology<'a>(subject: &Subject<'_>, project: &Project<'a>) -> Option<ByTechnology<'a>> {
     if is_for_others(subject, project) {
         return None;
@@ -229,13 +230,13 @@ fn by_technology<'a>(subject: &Subject<'_>, project: &Project<'a>) -> Option<ByT
         } else {
             1.0
         };
-        let corner = if about.is_language {
-            LANGUAGE_CORNER_FACTOR
+        let niche = if about.is_language {
+            LANGUAGE_NICHE_FACTOR
         } else {
-            CORNER_FACTOR
+            NICHE_FACTOR
         };
-        let corner = corner + (1.0 - corner) * subject.plain;
-        strength * used.weight * share.sqrt().max(min_share) * area * alone * corner
+        let niche = niche + (1.0 - niche) * subject.plain;
+        strength * used.weight * share.sqrt().max(min_share) * area * alone * niche
     };
     let mut fitting: Vec<(f64, &About<'_>, Used<'a>)> = subject
         .technologies
@@ -273,8 +274,8 @@ fn by_technology<'a>(subject: &Subject<'_>, project: &Project<'a>) -> Option<ByT
     })
 }
 
-/// What the areas of a skill say for it, where it is about no other technologies than the
-/// codebase has.
+/// The score of a skill by its areas, where it is about no other technologies than those of the
+/// codebase.
 fn by_need<'a>(
     subject: &Subject<'_>,
     project: &Project<'_>,

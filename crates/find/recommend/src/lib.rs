@@ -1,29 +1,28 @@
-//! Skills for a codebase or a task: what fits its technologies, what closes a gap, what goes
-//! with what is there.
+//! Recommends skills for a codebase or a task: those that fit its technologies, close a gap, or go
+//! with installed skills.
 //!
 //! Rules:
 //!
-//! * A skill is recommended for reasons that can be told, and its score is made of
+//! * A skill is recommended for reasons that are reported, and its score is made of
 //!   these alone: each takes its share of what is left to 1, so that more reasons
 //!   never lower it.
-//! * What a skill is about is what the catalog has of it ([`registry::Summary`]); what it only
-//!   mentions is nothing. What its name names, the codebase must have: a cloud's variant of a
-//!   database, a neighbour's framework, and the way from one product to another are for
-//!   those who have these. Of what only the description names, one of several will do.
+//! * The catalog says what a skill is about ([`registry::Summary`]); mentions do not count. The
+//!   codebase must have what its name names: a cloud's variant of a database, another
+//!   framework, and the way from one product to another are for codebases that have these. Of
+//!   the technologies that only the description names, one of several is enough.
 //! * A technology counts by what it is to the codebase: a framework more than its
 //!   language, that more than a library, a tool least (`project`).
-//! * An area of work counts where something shows that the codebase asks for it, which is
-//!   told (`needs`). No gap is told of every codebase.
+//! * An area of work counts where evidence shows that the codebase needs it, which is
+//!   reported (`needs`). No gap is reported for every codebase.
 //! * Essential is little: how code is written or tested with the main framework, or with the
 //!   language where there is none. A wrong one costs more trust than three right ones give.
 //! * Conservative: these. Exploratory: also what is near to the main technologies in
 //!   meaning, and what is worth less.
 //! * The same codebase, skills and index give the same answer.
-//! * Skills are looked at that the catalog has under one of the technologies or areas, and
-//!   closely those alone that may be among the best.
+//! * Candidates are the skills that the catalog has under one of the technologies or areas; only
+//!   those that may be among the best are examined closely.
 //!
-//! Not here: what a codebase is made of (`codebase`), finding skills by words and
-//! meaning (`search`).
+//! Not here: the analysis of codebases (`codebase`), search by words and meaning (`search`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -142,8 +141,8 @@ fn installed(registry: &Registry, names: &[String]) -> Vec<Arc<Head>> {
     found.into_values().collect()
 }
 
-/// Share of the main technologies and of what a codebase asks for that installed skills
-/// are about. Areas count by how much they are asked for.
+/// Share of the main technologies and needs of a codebase that installed skills cover. Areas
+/// count by their severity.
 fn coverage(project: &Project<'_>, installed: &[Subject<'_>]) -> f64 {
     let main = project
         .by_weight()

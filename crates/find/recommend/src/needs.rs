@@ -1,11 +1,10 @@
-//! What a codebase asks for: areas of work, by the ids of categories, each with what
-//! shows it.
+//! The needs of a codebase: areas of work, by the ids of categories, each with its evidence.
 
 use codebase::{Analysis, Fact, TechStackItem, TechnologyKind};
 
 use super::project::has_fact;
 
-/// How much a codebase asks for an area.
+/// How much a codebase needs an area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Some codebases like this do.
@@ -17,7 +16,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// What an area counts where it is asked for so much.
+    /// The weight of an area of this severity.
     pub(super) fn weight(self) -> f64 {
         match self {
             Self::High => 0.85,
@@ -27,14 +26,14 @@ impl Severity {
     }
 }
 
-/// An area of work that a codebase asks for.
+/// An area of work that a codebase needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Need {
     /// The id of the category.
     pub(super) area: &'static str,
     /// How much.
     pub(super) severity: Severity,
-    /// What shows it, as half a sentence.
+    /// The evidence, as half a sentence.
     pub(super) because: String,
 }
 
@@ -68,8 +67,7 @@ const NO_SQL: &[&str] = &[
     "rocksdb",
     "redb",
 ];
-/// What models are made and run with, what calls those of others, and what agents are made
-/// with.
+/// Frameworks that train and run models, clients of hosted models, and frameworks for agents.
 const MODELS: &[&str] = &[
     "pytorch",
     "pytorch-lightning",
@@ -101,7 +99,7 @@ const OTHERS_MODELS: &[&str] = &[
     "semantic-kernel",
 ];
 const AGENTS: &[&str] = &["crewai", "claude-agent-sdk", "model-context-protocol"];
-/// What pages for visitors are made with.
+/// Generators of web sites.
 const SITES: &[&str] = &[
     "astro",
     "gatsby",
@@ -110,7 +108,7 @@ const SITES: &[&str] = &[
     "wordpress",
     "shopify",
 ];
-/// What data is worked on with.
+/// Tools for data.
 const DATA: &[&str] = &[
     "jupyter",
     "pandas",
@@ -120,7 +118,7 @@ const DATA: &[&str] = &[
     "r",
     "julia",
 ];
-/// What is drawn without a browser.
+/// User interfaces without a browser.
 const NATIVE: &[&str] = &[
     "android",
     "jetpack-compose",
@@ -139,32 +137,32 @@ const NATIVE: &[&str] = &[
     "iced",
 ];
 
+/// The technologies that are certain enough.
+fn known(analysis: &Analysis) -> impl Iterator<Item = &TechStackItem> {
+    let stack = analysis.stack.iter();
+    stack.filter(|item| item.confidence >= MIN_CONFIDENCE)
+}
+
 /// A relational database, or what is for one.
 pub(super) fn is_relational(item: &TechStackItem) -> bool {
     has_fact(&item.technology_id, Fact::Database) && !NO_SQL.contains(&item.technology_id.as_str())
 }
 
-/// What a codebase is, as far as areas of work go.
+/// The traits of a codebase that areas of work depend on.
 pub(super) struct Shape<'a> {
     analysis: &'a Analysis,
-    /// What it is written in, if it is code of its own.
+    /// Its language, if it has code of its own.
     language: Option<&'a str>,
-    /// What others wrote and it is for, such as a program that it sets up.
+    /// A product of others that it is for, such as a program that it sets up.
     runs: Option<&'a str>,
 }
 
 impl<'a> Shape<'a> {
     pub(super) fn of(analysis: &'a Analysis) -> Self {
-        let known = || {
-            analysis
-                .stack
-                .iter()
-                .filter(|item| item.confidence >= MIN_CONFIDENCE)
-        };
-        let languages = || known().filter(|item| item.kind == TechnologyKind::Language);
+        let languages = || known(analysis).filter(|item| item.kind == TechnologyKind::Language);
         let own = languages().find(|item| !BESIDE.contains(&item.technology_id.as_str()));
         // Scripts are the project where it runs nothing that others wrote.
-        let runs = known().find(|item| {
+        let runs = known(analysis).find(|item| {
             item.kind == TechnologyKind::Platform
                 && !has_fact(&item.technology_id, Fact::ContinuousIntegration)
                 && !has_fact(&item.technology_id, Fact::Database)
@@ -184,36 +182,27 @@ impl<'a> Shape<'a> {
 
     /// It has a relational database.
     pub(super) fn is_relational(&self) -> bool {
-        let mut known = self
-            .analysis
-            .stack
-            .iter()
-            .filter(|item| item.confidence >= MIN_CONFIDENCE);
-        self.language.is_some() && known.any(is_relational)
+        self.language.is_some() && known(self.analysis).any(is_relational)
     }
 
     /// A user interface for browsers. Beside what is native, the one of a server.
     fn web(&self) -> Option<String> {
         let is_native = self.uses(NATIVE).is_some();
-        let mut stack = self.analysis.stack.iter();
-        let item = stack.find(|item| {
+        let item = known(self.analysis).find(|item| {
             let id = item.technology_id.as_str();
             let has = |fact: Fact| has_fact(id, fact);
-            item.confidence >= MIN_CONFIDENCE
-                && has(Fact::Frontend)
-                && !NATIVE.contains(&id)
-                && (!is_native || has(Fact::Backend))
+            has(Fact::Frontend) && !NATIVE.contains(&id) && (!is_native || has(Fact::Backend))
         })?;
         Some(format!("the project uses {}", item.name))
     }
 
-    /// It is about something, and that is all that it is.
+    /// It is all about models or data.
     pub(super) fn has_domain(&self) -> bool {
         let about = self.uses(MODELS).or_else(|| self.uses(DATA)).is_some();
         about && self.domain() == Severity::High
     }
 
-    /// How much is asked for what a codebase is about: most where that is all that it is.
+    /// The severity of the subject of a codebase: highest where it has no other part.
     fn domain(&self) -> Severity {
         match self.server().or_else(|| self.web()) {
             Some(_) => Severity::Medium,
@@ -235,10 +224,7 @@ impl<'a> Shape<'a> {
 
     /// One of these technologies is in use.
     fn uses(&self, ids: &[&str]) -> Option<String> {
-        let mut stack = self.analysis.stack.iter();
-        let item = stack.find(|item| {
-            item.confidence >= MIN_CONFIDENCE && ids.contains(&item.technology_id.as_str())
-        })?;
+        let item = known(self.analysis).find(|item| ids.contains(&item.technology_id.as_str()))?;
         Some(format!("the project uses {}", item.name))
     }
 
@@ -256,8 +242,7 @@ impl<'a> Shape<'a> {
         if !self.has(Fact::Deployment) && !self.has(Fact::ContinuousIntegration) {
             return None;
         }
-        let known = |item: &&TechStackItem| item.confidence >= MIN_CONFIDENCE;
-        let item = self.analysis.stack.iter().find(known)?;
+        let item = known(self.analysis).next()?;
         self.language
             .is_none()
             .then(|| format!("the project uses {}", item.name))
@@ -272,8 +257,7 @@ impl<'a> Shape<'a> {
 
 type Asks = fn(&Shape<'_>) -> Option<(Severity, String)>;
 
-/// Areas, and when a codebase asks for each. None is asked for without something that
-/// shows it.
+/// Areas, and when a codebase needs each. There is evidence for each need.
 const AREAS: &[(&str, Asks)] = &[
     ("testing", |shape| {
         let code = shape.code()?;
@@ -291,6 +275,7 @@ const AREAS: &[(&str, Asks)] = &[
         Some(_) => Some((Severity::Medium, "no file shows a linter".to_owned())),
         None => Some((Severity::Low, shape.scripts()?)),
     }),
+    // As severe as review: in the judged projects its skills help more often (.91 against .73).
     ("debugging", |shape| match shape.code() {
         Some(code) => Some((Severity::Medium, code)),
         None => Some((Severity::Low, shape.scripts()?)),
@@ -381,7 +366,7 @@ const AREAS: &[(&str, Asks)] = &[
     }),
 ];
 
-/// What a codebase asks for, in the order in which it is told.
+/// The needs of a codebase, in the order of the report.
 pub(super) fn needs(shape: &Shape<'_>) -> Vec<Need> {
     let asked = AREAS.iter().filter_map(|(area, asks)| {
         let (severity, because) = asks(shape)?;

@@ -1,4 +1,4 @@
-//! A codebase as skills see it: what each technology counts, and what it asks for.
+//! A codebase from the view of skills: the weight of each technology, and its needs.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use super::needs::{Need, Shape, is_relational, needs};
 
 /// How certain a technology must be.
 const MIN_CONFIDENCE: f64 = 0.5;
-/// What a technology counts from which on a project is made of it.
+/// The weight from which on a project is made of a technology.
 const MIN_MAIN_WEIGHT: f64 = 0.8;
 /// Platforms that are written for as for a language.
 pub(super) const RUNTIMES: &[&str] = &["dotnet", "nodejs", "jvm", "deno", "bun"];
 
-/// What a language counts beside a framework.
+/// The factor of a language next to a framework.
 const LANGUAGE_FACTOR: f64 = 0.88;
-/// What one counts that a manifest is of, and no file is written in.
+/// The factor of a language that a manifest names and no file is written in.
 const UNWRITTEN_FACTOR: f64 = 0.7;
-/// What `React` counts in an app that no browser shows.
+/// The factor of React in an app that no browser shows.
 const NATIVE_REACT_FACTOR: f64 = 0.6;
-/// What SQL counts beside a database.
+/// The weight of SQL next to a database.
 const SQL_FACTOR: f64 = 0.6;
-/// What counts that a project without code runs; but for what stands beside that.
+/// The weight of the product that a project without code runs, and the facts of mere helpers.
 const RUN_WEIGHT: f64 = 0.95;
 const BESIDE: &[Fact] = &[
     Fact::Database,
@@ -35,7 +35,7 @@ const BESIDE: &[Fact] = &[
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Used<'a> {
     pub(super) item: &'a TechStackItem,
-    /// What goes with it, and is meant.
+    /// The technology that goes with it, and is meant.
     pub(super) as_well: Option<&'static str>,
     /// How much of the project it is, from 0 to 1.
     pub(super) weight: f64,
@@ -59,7 +59,7 @@ pub(super) struct Project<'a> {
     pub(super) analysis: &'a Analysis,
     /// Its technologies, by id.
     pub(super) stack: BTreeMap<&'a str, Used<'a>>,
-    /// What it asks for.
+    /// Its needs.
     pub(super) needs: Vec<Need>,
 }
 
@@ -70,8 +70,8 @@ pub(super) fn has_fact(id: &str, fact: Fact) -> bool {
         .is_some_and(|known| known.facts.contains(&fact))
 }
 
-/// What a technology counts by what it is. Frameworks say most of what work on a codebase
-/// is like, its tools least.
+/// The weight of a technology by its kind. Frameworks say most about the work on a codebase, tools
+/// least.
 fn weight(item: &TechStackItem) -> f64 {
     let has = |fact: Fact| has_fact(&item.technology_id, fact);
     // Kinds alone would not do: a framework for tests says less of the work than one that a
@@ -95,7 +95,7 @@ fn weight(item: &TechStackItem) -> f64 {
     by_kind * item.confidence.sqrt()
 }
 
-/// Technologies that one who uses the first uses, too, in all but name.
+/// Technologies that come with the use of another.
 const AS_WELL: &[(&str, &str)] = &[
     ("typescript", "javascript"),
     ("csharp", "dotnet"),
@@ -103,24 +103,18 @@ const AS_WELL: &[(&str, &str)] = &[
 ];
 
 impl<'a> Project<'a> {
-    /// A codebase that was analysed.
+    /// A codebase that was analyzed.
     pub(super) fn of(analysis: &'a Analysis) -> Self {
-        let mut stack: BTreeMap<&str, Used<'_>> = BTreeMap::new();
-        for item in analysis
-            .stack
-            .iter()
-            .filter(|item| item.confidence >= MIN_CONFIDENCE)
-        {
-            let weight = weight(item);
-            stack.insert(
-                &item.technology_id,
-                Used {
-                    item,
-                    as_well: None,
-                    weight,
-                },
-            );
-        }
+        let known = analysis.stack.iter();
+        let known = known.filter(|item| item.confidence >= MIN_CONFIDENCE);
+        let used = known.map(|item| Used {
+            item,
+            as_well: None,
+            weight: weight(item),
+        });
+        let mut stack: BTreeMap<&str, Used<'_>> = used
+            .map(|used| (used.item.technology_id.as_str(), used))
+            .collect();
         for (one, other) in AS_WELL {
             if let Some(used) = stack.get(one).copied() {
                 let weight = used.weight * 0.9;
@@ -129,7 +123,7 @@ impl<'a> Project<'a> {
                 other.weight = other.weight.max(weight);
             }
         }
-        // What is for browsers is for others where an app is native.
+        // Skills for React in browsers are of less use where the app is native.
         if stack.contains_key("react-native")
             && !["nextjs", "gatsby", "remix", "vite"]
                 .iter()
@@ -169,7 +163,7 @@ impl<'a> Project<'a> {
                 }
             }
         }
-        // Who has a relational database writes SQL.
+        // A codebase with a relational database has SQL in it.
         if shape.is_relational()
             && let Some(used) = stack
                 .values()
@@ -207,8 +201,9 @@ impl<'a> Project<'a> {
             .any(|used| used.item.kind == TechnologyKind::Framework && used.is_main())
     }
 
-    /// Its technologies, what counts most first.
+    /// Its technologies, the weightiest first.
     pub(super) fn by_weight(&self) -> Vec<Used<'a>> {
+        // Technologies that only come along, as JavaScript with TypeScript, are not named.
         let itself = |used: &&Used<'a>| used.as_well.is_none();
         let mut used: Vec<Used<'a>> = self.stack.values().filter(itself).copied().collect();
         used.sort_by(|a, b| {
@@ -218,7 +213,7 @@ impl<'a> Project<'a> {
         used
     }
 
-    /// What it asks for of an area.
+    /// Its need of an area.
     pub(super) fn need(&self, area: &str) -> Option<&Need> {
         self.needs.iter().find(|need| need.area == area)
     }

@@ -1,4 +1,4 @@
-//! Skills that something speaks for, and their order.
+//! Candidates with their reasons, and their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ const MAX_ESSENTIAL_SKILLS: usize = 3;
 const MIN_ESSENTIAL: f64 = 0.7;
 /// Score from which on a skill is recommended, and no longer an option.
 const MIN_RECOMMENDED: f64 = 0.5;
-/// What one more skill for the same counts.
+/// The factor of one more skill for the same need.
 const SAME_NEED_FACTOR: f64 = 0.82;
 
-/// What speaks for a skill so far.
+/// The reasons for a skill so far.
 #[derive(Debug)]
 struct Candidate {
     head: Arc<Head>,
@@ -25,15 +25,15 @@ struct Candidate {
     is_essential: bool,
 }
 
-/// Skills that something speaks for.
+/// Skills that there are reasons for.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     by_key: BTreeMap<SkillKey, Candidate>,
 }
 
 impl Candidates {
-    /// One more reason for a skill; of the same one the stronger counts. Who is recommended
-    /// something did not ask for it, so what agents are not offered is none.
+    /// Adds a reason for a skill; of equal ones the stronger counts. Nobody asked for the skill
+    /// itself, so one that agents are not offered is no candidate.
     pub(super) fn add(&mut self, head: &Arc<Head>, reason: Reason, is_essential: bool) {
         if !head.is_offered() {
             return;
@@ -59,9 +59,9 @@ impl Candidates {
             .collect()
     }
 
-    /// The candidates that are worth telling, the best first; among equals the more trusted,
-    /// then the one of more quality. Of several of one name one is told, and of several that are for the same area alone the later ones come later, so
-    /// that the first are not all alike.
+    /// The candidates that are worth reporting, the best first; among equals the more trusted,
+    /// then the one of more quality. Of several with one name one is reported, and of several
+    /// for the same area only, the later ones move back, so that the first are not all alike.
     pub(super) fn best(&self, min: f64) -> Vec<Recommendation> {
         let candidates = self.by_key.values();
         let mut left: Vec<(Recommendation, bool)> = candidates
@@ -118,8 +118,10 @@ impl Candidates {
     }
 }
 
-/// What the active version of a skill adds to its quality.
+/// The quality of the active version of a skill.
 fn quality(head: &Head) -> f64 {
+    // Without its age, which `Head::quality` takes in: the same codebase gets the same answer on
+    // any day.
     let summary = head.summary.as_ref();
     summary.and_then(|summary| summary.quality).unwrap_or(0.0)
 }

@@ -1,30 +1,30 @@
-//! What is asked for, and what is answered.
+//! The request and the answer of a recommendation.
 
 use std::sync::Arc;
 
 use super::Severity;
 use registry::Head;
 
-/// How daring recommendations are.
+/// The mode of recommendations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Only what is plainly asked for.
+    /// Only skills for certain needs.
     #[default]
     Conservative,
-    /// Also what may be.
+    /// Also skills that may be useful.
     Exploratory,
 }
 
-/// What is wanted.
+/// A request for recommendations.
 #[derive(Debug, Clone)]
 pub struct Wish {
     /// Skills at most; 0: 10.
     pub limit: usize,
-    /// Leave out what is installed.
+    /// Leave out installed skills.
     pub exclude_installed: bool,
-    /// How daring.
+    /// The mode.
     pub mode: Mode,
-    /// Ids or short names of what is installed.
+    /// Ids or short names of installed skills.
     pub installed: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ impl Default for Wish {
     }
 }
 
-/// What kind of a reason it is.
+/// The kind of a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReasonKind {
     /// It is about a technology of the codebase.
@@ -48,14 +48,14 @@ pub enum ReasonKind {
     GapCoverage,
     /// An installed skill goes with it.
     PopularPairing,
-    /// Who wrote it is trusted, or wrote what is installed.
+    /// Its author is trusted, or wrote an installed skill.
     AuthorReputation,
 }
 
-/// Why a skill is recommended.
+/// A reason to recommend a skill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reason {
-    /// What kind it is.
+    /// The kind.
     pub kind: ReasonKind,
     /// The reason.
     pub text: String,
@@ -81,7 +81,7 @@ pub struct Recommendation {
     pub head: Arc<Head>,
     /// How well it fits, from 0 to 1.
     pub score: f64,
-    /// Why, the strongest reason first.
+    /// The reasons, the strongest first.
     pub reasons: Vec<Reason>,
     /// Categories that it is of, the main one first.
     pub areas: Vec<String>,
@@ -89,16 +89,16 @@ pub struct Recommendation {
     pub priority: Priority,
 }
 
-/// What no installed skill helps with.
+/// An area that no installed skill helps with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
     /// The area.
     pub area: &'static str,
-    /// What is missing.
+    /// The gap, as a sentence.
     pub text: String,
     /// Short names of skills that would help.
     pub suggested: Vec<String>,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
 }
 
@@ -107,12 +107,12 @@ pub struct Gap {
 pub struct Recommendations {
     /// The skills, the best first.
     pub skills: Vec<Recommendation>,
-    /// The codebase in a sentence, and what is missing.
+    /// The codebase in a sentence, and its gaps.
     pub summary: String,
-    /// What is missing, the worst first.
+    /// The gaps, the worst first.
     pub gaps: Vec<Gap>,
-    /// Share of what the codebase asks for that is installed, from 0 to 1.
+    /// Share of the needs of the codebase that installed skills cover, from 0 to 1.
     pub coverage: f64,
-    /// What is installed, as far as it is known here.
+    /// The installed skills that are known here.
     pub installed: Vec<Arc<Head>>,
 }

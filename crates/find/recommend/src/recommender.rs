@@ -1,5 +1,4 @@
-//! What speaks for skills: that they fit, that they are near in meaning, what they go with,
-//! who wrote them.
+//! Collects reasons for skills: fit, meaning, pairing, author.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,29 +13,32 @@ use super::fit::{Fit, fit};
 use super::needs::Need;
 use super::project::Project;
 use super::ranking::Candidates;
-use super::recommendation::{Gap, Mode, Reason, ReasonKind, Recommendation, Wish};
+use super::recommendation::ReasonKind::{
+    self, AuthorReputation, GapCoverage, PopularPairing, TechnologyMatch,
+};
+use super::recommendation::{Gap, Mode, Reason, Recommendation, Wish};
 use super::subject::Subject;
 use super::texts::shown;
 
-/// Scores from which on a skill is worth telling.
+/// Scores from which on a skill is worth reporting.
 const MIN: f64 = 0.3;
 const MIN_EXPLORATORY: f64 = 0.15;
-/// Skills that are looked at closely, the best by what the catalog has of them.
+/// Skills that are examined closely, the best by the facts of the catalog.
 const MAX_EXAMINED_SKILLS: usize = 64;
-/// Main technologies that are looked for by meaning, and skills that are looked at for each.
+/// Main technologies that are searched for by meaning, and skills that are examined for each.
 const MAX_SEMANTIC_QUERIES: usize = 4;
 const MAX_SEMANTIC_CANDIDATES: usize = 20;
-/// What nearness in meaning counts.
+/// The weight of nearness in meaning.
 const SEMANTIC_WEIGHT: f64 = 0.2;
-/// What it counts that an installed skill requires it, or the other way round.
+/// The weight of being required by an installed skill, and of requiring one.
 const REQUIRED_WEIGHT: f64 = 0.6;
 const GOES_WITH_WEIGHT: f64 = 0.2;
-/// What it counts who wrote it.
+/// The weight of the author.
 const SAME_AUTHOR_WEIGHT: f64 = 0.05;
 /// Skills that are named for a gap.
 const MAX_SUGGESTED_SKILLS: usize = 3;
 
-/// Gathers what speaks for skills.
+/// Collects reasons for skills.
 pub(super) struct Recommender<'a> {
     pub(super) registry: &'a Registry,
     pub(super) index: &'a SearchIndex,
@@ -48,8 +50,24 @@ pub(super) struct Recommender<'a> {
 }
 
 impl Recommender<'_> {
-    fn add(&mut self, head: &Arc<Head>, reason: Reason, is_essential: bool) {
+    fn add(&mut self, head: &Arc<Head>, kind: ReasonKind, text: String, confidence: f64) {
+        self.add_reason(head, kind, text, confidence, false);
+    }
+
+    fn add_reason(
+        &mut self,
+        head: &Arc<Head>,
+        kind: ReasonKind,
+        text: String,
+        confidence: f64,
+        is_essential: bool,
+    ) {
         if !self.is_left_out(head) {
+            let reason = Reason {
+                kind,
+                text,
+                confidence,
+            };
             self.candidates.add(head, reason, is_essential);
         }
     }
@@ -59,11 +77,11 @@ impl Recommender<'_> {
         self.wish.exclude_installed && installed.any(|other| other.id.key() == head.id.key())
     }
 
-    /// What is about its technologies, or for what it asks for.
+    /// Adds skills for its technologies and needs.
     pub(super) fn by_fit(&mut self, missing: &[&Need]) -> Result<(), search::Error> {
         let (catalog, project) = (self.registry.catalog(), self.project);
-        // Not by a search: the catalog has skills by technology and category, which bound what
-        // a skill can come to.
+        // Not by a search: the catalog has skills by technology and category, which bound the
+        // score of a skill.
         let technologies = project.stack.keys();
         let technologies = technologies.map(|id| Facet::Technology((*id).to_owned()));
         let areas = missing
@@ -88,13 +106,13 @@ impl Recommender<'_> {
                 .then_with(|| a.1.id.key().cmp(&b.1.id.key()))
         });
         // The scores of the best so far, the lowest first; copies of one name count once, since
-        // one of them is told.
+        // only one of them is reported.
         let mut best: Vec<f64> = Vec::new();
         let mut names: BTreeSet<&str> = BTreeSet::new();
         for (max, head) in possible {
             self.stop.check()?;
-            // The most that it could come to is less than what was found: the names and
-            // descriptions of the rest need not be read.
+            // Its upper bound is below the scores that were found: the names and descriptions
+            // of the rest need not be read.
             if best.len() >= MAX_EXAMINED_SKILLS && best.first().is_some_and(|min| max < *min) {
                 break;
             }
@@ -104,6 +122,7 @@ impl Recommender<'_> {
                 continue;
             }
             if names.insert(head.id.slug()) {
+                // Kept in order: the lowest score that still counts is the first.
                 best.insert(best.partition_point(|other| *other < score), score);
                 if best.len() > MAX_EXAMINED_SKILLS {
                     best.remove(0);
@@ -127,27 +146,17 @@ impl Recommender<'_> {
                     ""
                 }
             );
-            let reason = Reason {
-                kind: ReasonKind::TechnologyMatch,
-                text,
-                confidence: found.score,
-            };
-            self.add(head, reason, found.is_essential);
+            let essential = found.is_essential;
+            self.add_reason(head, TechnologyMatch, text, found.score, essential);
         }
         if let Some(found) = &fit.need {
-            let reason = Reason {
-                kind: ReasonKind::GapCoverage,
-                text: format!(
-                    "No {} skills are installed, and {}",
-                    found.need.area, found.need.because
-                ),
-                confidence: found.score,
-            };
-            self.add(head, reason, false);
+            let Need { area, because, .. } = found.need;
+            let text = format!("No {area} skills are installed, and {because}");
+            self.add(head, GapCoverage, text, found.score);
         }
     }
 
-    /// What is near to its main technologies in meaning.
+    /// Adds skills that are near to its main technologies in meaning.
     pub(super) fn by_meaning(&mut self) -> Result<(), search::Error> {
         for used in self
             .project
@@ -166,30 +175,21 @@ impl Recommender<'_> {
                     shown(used.item),
                     self.short(&hit.head)
                 );
-                let reason = Reason {
-                    kind: ReasonKind::TechnologyMatch,
-                    text,
-                    confidence: SEMANTIC_WEIGHT,
-                };
-                self.add(&hit.head, reason, false);
+                self.add(&hit.head, TechnologyMatch, text, SEMANTIC_WEIGHT);
             }
         }
         Ok(())
     }
 
-    /// What installed skills require, or are required by among what was found.
+    /// Adds skills that installed ones require, and reasons for candidates that require those.
     pub(super) fn by_pairing(&mut self) -> Result<(), search::Error> {
         let catalog = self.registry.catalog();
         for head in self.installed.clone() {
             for target in self.requires(&head)? {
                 let reference = Reference::parse(&target);
                 if let Ok(resolved) = Lookup::resolve_among(&catalog, &reference) {
-                    let reason = Reason {
-                        kind: ReasonKind::PopularPairing,
-                        text: format!("{}, which is installed, requires it", self.short(&head)),
-                        confidence: REQUIRED_WEIGHT,
-                    };
-                    self.add(&resolved.head, reason, false);
+                    let text = format!("{}, which is installed, requires it", self.short(&head));
+                    self.add(&resolved.head, PopularPairing, text, REQUIRED_WEIGHT);
                 }
             }
         }
@@ -201,15 +201,9 @@ impl Recommender<'_> {
                 if let Ok(resolved) = resolved
                     && here.contains(&resolved.head.id.key())
                 {
-                    let reason = Reason {
-                        kind: ReasonKind::PopularPairing,
-                        text: format!(
-                            "It goes with {}, which is installed",
-                            self.short(&resolved.head)
-                        ),
-                        confidence: GOES_WITH_WEIGHT,
-                    };
-                    self.add(&head, reason, false);
+                    let other = self.short(&resolved.head);
+                    let text = format!("It goes with {other}, which is installed");
+                    self.add(&head, PopularPairing, text, GOES_WITH_WEIGHT);
                 }
             }
         }
@@ -226,11 +220,13 @@ impl Recommender<'_> {
         Ok(requirements.map(str::to_owned).collect())
     }
 
-    /// Who wrote it; only for what other reasons speak for.
+    /// Adds the author as a reason, to candidates that have others.
     pub(super) fn by_author(&mut self) {
         let authors: BTreeSet<(String, String)> = self
             .installed
             .iter()
+            // A folder of this machine and the server itself are no authors that say anything of
+            // a skill.
             .filter(|head| head.id.source() != "local" && !head.id.is_builtin())
             .map(|head| (head.id.source().to_owned(), head.id.author().to_owned()))
             .collect();
@@ -243,12 +239,7 @@ impl Recommender<'_> {
             } else {
                 continue;
             };
-            let reason = Reason {
-                kind: ReasonKind::AuthorReputation,
-                text,
-                confidence: SAME_AUTHOR_WEIGHT,
-            };
-            self.add(&head, reason, false);
+            self.add(&head, AuthorReputation, text, SAME_AUTHOR_WEIGHT);
         }
     }
 
@@ -256,7 +247,7 @@ impl Recommender<'_> {
         self.registry.catalog().short_name(head).to_owned()
     }
 
-    /// The score from which on a skill is worth telling.
+    /// The score from which on a skill is worth reporting.
     pub(super) fn min_score(&self) -> f64 {
         match self.wish.mode {
             Mode::Conservative => MIN,

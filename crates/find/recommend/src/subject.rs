@@ -1,9 +1,11 @@
-//! What a skill is about, as far as a recommendation goes: what the catalog has of it, and
-//! what its name says beside.
+//! The subject of a skill, for recommendations: the facts of the catalog, and the words of its
+//! name.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use codebase::{Fact, TechnologyKind};
+use model::listed;
 use registry::{Head, Summary};
 use search::folded_words;
 use technologies::table;
@@ -22,15 +24,15 @@ pub(super) struct About<'a> {
     pub(super) is_framework: bool,
 }
 
-/// What a skill is about.
+/// The subject of a skill.
 #[derive(Debug, Clone)]
 pub(super) struct Subject<'a> {
     pub(super) technologies: Vec<About<'a>>,
     /// Categories with how certain they are, the main one first.
     pub(super) categories: Vec<(Cow<'a, str>, f64)>,
-    /// Share of the words of its name that are words of the trade.
+    /// Share of the words of its name that are common terms.
     pub(super) plain: f64,
-    /// Its name says a technology, and no corner of it.
+    /// Its name says a technology, and no niche of it.
     pub(super) is_core: bool,
     /// It is for something that is done once.
     pub(super) is_once: bool,
@@ -38,281 +40,19 @@ pub(super) struct Subject<'a> {
     pub(super) mentioned: Vec<&'static str>,
 }
 
-/// Words of the trade, or their beginnings where they are longer than three letters: a
-/// name that has no others is that of a practice. One that has others is that of
-/// somebody's product, house rules, or a corner that few projects have.
-const PLAIN: &[&str] = &[
-    "a11y",
-    "access",
-    "accessib",
-    "adr",
-    "adrs",
-    "advanced",
-    "analy",
-    "and",
-    "api",
-    "apis",
-    "app",
-    "apps",
-    "architect",
-    "article",
-    "async",
-    "audit",
-    "auth",
-    "automat",
-    "backend",
-    "backup",
-    "basic",
-    "before",
-    "best",
-    "blog",
-    "branch",
-    "browser",
-    "bug",
-    "bugs",
-    "build",
-    "cache",
-    "caching",
-    "cause",
-    "cd",
-    "change",
-    "changelog",
-    "check",
-    "ci",
-    "cicd",
-    "class",
-    "clean",
-    "coauthor",
-    "code",
-    "codebase",
-    "coding",
-    "commit",
-    "complet",
-    "component",
-    "concurren",
-    "config",
-    "container",
-    "convention",
-    "coverage",
-    "create",
-    "data",
-    "database",
-    "debug",
-    "decision",
-    "deploy",
-    "design",
-    "develop",
-    "devops",
-    "diagnos",
-    "docker",
-    "docs",
-    "document",
-    "domain",
-    "driven",
-    "e2e",
-    "edit",
-    "embed",
-    "end",
-    "engineer",
-    "error",
-    "evaluat",
-    "expert",
-    "feature",
-    "find",
-    "finetun",
-    "finish",
-    "fix",
-    "for",
-    "form",
-    "framework",
-    "frontend",
-    "full",
-    "fundamental",
-    "git",
-    "guid",
-    "handl",
-    "harden",
-    "hybrid",
-    "implement",
-    "in",
-    "incident",
-    "increment",
-    "index",
-    "infrastructure",
-    "integrat",
-    "interface",
-    "issue",
-    "layout",
-    "learning",
-    "lint",
-    "llm",
-    "log",
-    "logging",
-    "machine",
-    "manag",
-    "master",
-    "merge",
-    "metric",
-    "migrat",
-    "ml",
-    "mle",
-    "mock",
-    "model",
-    "modern",
-    "module",
-    "monitor",
-    "naming",
-    "notebook",
-    "observab",
-    "of",
-    "optimi",
-    "orm",
-    "pattern",
-    "perf",
-    "perform",
-    "pipeline",
-    "plan",
-    "planning",
-    "plans",
-    "pr",
-    "practic",
-    "principle",
-    "pro",
-    "profil",
-    "project",
-    "prompt",
-    "pull",
-    "push",
-    "qa",
-    "quality",
-    "quer",
-    "rag",
-    "read",
-    "reader",
-    "readme",
-    "receiv",
-    "recover",
-    "refactor",
-    "release",
-    "request",
-    "resilien",
-    "respons",
-    "responsive",
-    "rest",
-    "retriev",
-    "review",
-    "root",
-    "rout",
-    "runbook",
-    "schema",
-    "screen",
-    "search",
-    "secur",
-    "senior",
-    "seo",
-    "server",
-    "service",
-    "setup",
-    "ship",
-    "simplif",
-    "software",
-    "spec",
-    "sql",
-    "standard",
-    "state",
-    "statistic",
-    "strateg",
-    "structur",
-    "style",
-    "system",
-    "task",
-    "tdd",
-    "technique",
-    "test",
-    "the",
-    "threat",
-    "to",
-    "trac",
-    "training",
-    "tree",
-    "troubleshoot",
-    "tun",
-    "tuning",
-    "type",
-    "types",
-    "typing",
-    "ui",
-    "unit",
-    "up",
-    "using",
-    "ux",
-    "validat",
-    "vector",
-    "verif",
-    "version",
-    "visuali",
-    "viz",
-    "vulnerab",
-    "wcag",
-    "web",
-    "with",
-    "workflow",
-    "write",
-    "writing",
-];
+/// Common terms, or their beginnings where they are longer than three letters: a name that has no
+/// others is that of a practice. One that has others is that of a product, of house rules, or of
+/// a niche that few projects have.
+static PLAIN: LazyLock<Vec<&str>> =
+    LazyLock::new(|| listed(include_str!("subject/plain.txt")).collect());
 
 /// Words of a name that says no more than how something is written, or tried.
-const CORE: &[&str] = &[
-    "and",
-    "app",
-    "apps",
-    "architect",
-    "backend",
-    "best",
-    "code",
-    "coding",
-    "convention",
-    "design",
-    "develop",
-    "expert",
-    "for",
-    "frontend",
-    "fundamental",
-    "guid",
-    "pattern",
-    "practic",
-    "principle",
-    "pro",
-    "standard",
-    "tdd",
-    "test",
-    "unit",
-    "verif",
-    "with",
-    "workflow",
-];
+static CORE: LazyLock<Vec<&str>> =
+    LazyLock::new(|| listed(include_str!("subject/core.txt")).collect());
 
 /// Words of what is done once, or by those who make skills.
-const ONCE: &[&str] = &[
-    "bootstrap",
-    "doctor",
-    "example",
-    "feedback",
-    "init",
-    "install",
-    "mcp",
-    "migrate",
-    "migrating",
-    "moderniz",
-    "onboard",
-    "scaffold",
-    "setup",
-    "skill",
-    "starter",
-    "template",
-    "upgrade",
-    "upgrading",
-];
+static ONCE: LazyLock<Vec<&str>> =
+    LazyLock::new(|| listed(include_str!("subject/once.txt")).collect());
 
 /// Words of a name that are a technology's, at most.
 const MAX_WORDS: usize = 3;
@@ -324,7 +64,7 @@ fn begins(word: &str, beginnings: &[&str]) -> bool {
         .any(|beginning| word == *beginning || beginning.len() > 3 && word.starts_with(beginning))
 }
 
-/// What the words of a name come to.
+/// The words of a name, evaluated.
 struct Name {
     technologies: Vec<&'static str>,
     plain: f64,
@@ -333,12 +73,13 @@ struct Name {
 }
 
 impl Name {
-    /// A name, of which those words are a technology's that the skill is about.
+    /// Reads a name. Words count as a technology where the skill is about it.
     fn read(name: &str, is_about: impl Fn(&str) -> bool) -> Self {
         let words = folded_words(name);
         let (mut technologies, mut plain, mut core) = (Vec::new(), 0_usize, 0_usize);
         let mut left = words.as_slice();
         while let Some((first, behind)) = left.split_first() {
+            // The longest first: `react native` is not `react`.
             let longest = (1..=MAX_WORDS).rev().find_map(|length| {
                 let (some, behind) = left.split_at_checked(length)?;
                 let id = facets::technology_id(&some.join(" "))?;
@@ -350,8 +91,8 @@ impl Name {
                 core += length;
                 behind
             } else {
-                plain += usize::from(begins(first, PLAIN));
-                core += usize::from(begins(first, CORE));
+                plain += usize::from(begins(first, &PLAIN));
+                core += usize::from(begins(first, &CORE));
                 behind
             };
         }
@@ -360,13 +101,13 @@ impl Name {
             technologies,
             plain: count(plain) / count(words.len().max(1)),
             is_core: core == words.len(),
-            is_once: words.iter().any(|word| begins(word, ONCE)),
+            is_once: words.iter().any(|word| begins(word, &ONCE)),
         }
     }
 }
 
 impl<'a> Subject<'a> {
-    /// What a skill is about.
+    /// The subject of a skill.
     pub(super) fn of(head: &'a Head) -> Self {
         let mut subject = Self::facets(head.summary.as_ref());
         let about = &mut subject.technologies;
@@ -386,7 +127,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What a skill may be about at best, by what the catalog has of it alone: it fits no
+    /// The best subject that a skill may have by the facts of the catalog alone: it fits no
     /// codebase better.
     pub(super) fn at_best(head: &'a Head, is_here: impl Fn(&str) -> bool) -> Self {
         let mut subject = Self::facets(head.summary.as_ref());

@@ -1,4 +1,4 @@
-//! What is said of technologies and of the whole.
+//! Texts about technologies and the codebase.
 
 use super::project::Project;
 use super::{Gap, Severity};
@@ -16,7 +16,7 @@ pub(super) fn shown(technology: &TechStackItem) -> String {
     }
 }
 
-/// The codebase in a sentence, and what is missing.
+/// The codebase in a sentence, and its gaps.
 pub(super) fn summary(project: &Project<'_>, gaps: &[Gap]) -> String {
     let mut names: Vec<String> = project
         .by_weight()

@@ -1,6 +1,7 @@
-//! How a query was understood, and what to do where nothing was found.
+//! The analysis of a query, and suggestions where nothing was found.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use super::fuse::Tier;
 use super::query::{SearchQuery, Sort, SortBy};
@@ -9,34 +10,35 @@ use super::snapshot::Slot;
 use super::terms::Terms;
 use super::tokens::{self, Stemmer};
 use super::top_k::Ranked;
+use model::listed;
 
-/// Skills of the result that are looked at, the best ones.
+/// Skills of the result that are examined, the best ones.
 pub(super) const MAX_EXAMINED_SKILLS: usize = 20;
 /// Refinements that are suggested.
 const MAX_REFINEMENTS: usize = 3;
 /// Skills that a refinement must keep, so that it is worth a try.
 const MIN_REFINED_SKILLS: usize = 2;
-/// What is said while there is no index yet.
+/// The suggestion while there is no index yet.
 pub(super) const BUILDING: &str =
     "The index is being built; the answer will be complete once it is done";
 
-/// A word that no skill has, and what was looked for instead.
+/// A word that no skill has, and its corrections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
     /// The word.
     pub word: String,
-    /// What was looked for.
+    /// The words that were searched for instead.
     pub read_as: Vec<String>,
 }
 
-/// How a query was understood.
-#[derive(Debug, Clone, PartialEq)]
+/// The analysis of a query.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Analysis {
     /// The query with its spelling corrected.
     pub interpreted: String,
-    /// What seems to be wanted.
+    /// The intent.
     pub intent: String,
-    /// Queries that find less and fit better.
+    /// Narrower queries.
     pub refinements: Vec<String>,
     /// Words that were corrected.
     pub repairs: Vec<Repair>,
@@ -51,10 +53,7 @@ impl Analysis {
         Self {
             interpreted: tokens::folded(query),
             intent: GENERAL.to_owned(),
-            refinements: Vec::new(),
-            repairs: Vec::new(),
-            unknown: Vec::new(),
-            meaning_share: 0.0,
+            ..Self::default()
         }
     }
 
@@ -79,182 +78,29 @@ impl Analysis {
 const NAME: &str = "skill_name";
 const GENERAL: &str = "general";
 
-/// Beginnings of words, and the matter they speak of; the first that fits is it.
-const MATTERS: &[(&str, &[&str])] = &[
-    (
-        "testing_framework",
-        &[
-            "jest",
-            "vitest",
-            "pytest",
-            "junit",
-            "mocha",
-            "cypress",
-            "playwright",
-            "selenium",
-            "rspec",
-        ],
-    ),
-    (
-        "testing",
-        &["test", "tdd", "coverage", "mock", "assert", "e2e", "fuzz"],
-    ),
-    (
-        "debugging",
-        &[
-            "debug",
-            "troubleshoot",
-            "diagnos",
-            "bug",
-            "crash",
-            "stacktrace",
-        ],
-    ),
-    (
-        "security",
-        &[
-            "secur", "vulnerab", "auth", "oauth", "secret", "encrypt", "threat", "owasp", "pentest",
-        ],
-    ),
-    (
-        "deployment",
-        &[
-            "deploy",
-            "release",
-            "rollout",
-            "docker",
-            "kubernet",
-            "k8s",
-            "helm",
-            "terraform",
-            "cicd",
-            "ci",
-            "pipeline",
-        ],
-    ),
-    ("code_review", &["review", "refactor", "lint", "cleanup"]),
-    (
-        "documentation",
-        &["document", "docs", "readme", "changelog", "tutorial"],
-    ),
-    (
-        "database",
-        &[
-            "database", "sql", "postgres", "mysql", "sqlite", "mongo", "redis", "migrat", "schema",
-            "query",
-        ],
-    ),
-    (
-        "performance",
-        &[
-            "perform",
-            "optimi",
-            "latency",
-            "profil",
-            "slow",
-            "benchmark",
-            "cach",
-        ],
-    ),
-    (
-        "monitoring",
-        &[
-            "monitor", "observab", "log", "trac", "metric", "alert", "incident",
-        ],
-    ),
-    (
-        "data_analysis",
-        &[
-            "data",
-            "analy",
-            "statist",
-            "chart",
-            "dashboard",
-            "spreadsheet",
-            "excel",
-            "csv",
-        ],
-    ),
-    (
-        "machine_learning",
-        &[
-            "machine",
-            "model",
-            "train",
-            "llm",
-            "prompt",
-            "rag",
-            "embedding",
-            "agent",
-        ],
-    ),
-    (
-        "design",
-        &[
-            "design", "ui", "ux", "figma", "css", "layout", "accessib", "a11y",
-        ],
-    ),
-    (
-        "marketing",
-        &[
-            "market", "seo", "campaign", "brand", "ads", "copywrit", "social",
-        ],
-    ),
-    (
-        "writing",
-        &[
-            "write", "writing", "blog", "article", "essay", "edit", "translat",
-        ],
-    ),
-    (
-        "research",
-        &["research", "literature", "paper", "survey", "compar"],
-    ),
-    (
-        "planning",
-        &[
-            "plan",
-            "roadmap",
-            "spec",
-            "requirement",
-            "estimat",
-            "brainstorm",
-        ],
-    ),
-    (
-        "web_development",
-        &[
-            "react", "vue", "angular", "svelte", "next", "html", "frontend", "web",
-        ],
-    ),
-    (
-        "mobile_development",
-        &[
-            "mobile", "ios", "android", "flutter", "swift", "kotlin", "native",
-        ],
-    ),
-    (
-        "api_development",
-        &[
-            "api", "rest", "graphql", "grpc", "endpoint", "webhook", "backend",
-        ],
-    ),
-];
+/// Intents, each with the beginnings of words that speak of it; the first that fits is it.
+static INTENTS: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
+    include_str!("analysis/intents.txt")
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(intent, beginnings)| (intent, listed(beginnings).collect()))
+        .collect()
+});
 
 fn intent(terms: &Terms, first: Option<&Ranked>) -> String {
     if first.is_some_and(|first| first.tier == Tier::Name) {
         return NAME.to_owned();
     }
     let words: Vec<&str> = terms.interpreted.split(' ').collect();
-    let matter = MATTERS.iter().find(|(_, beginnings)| {
+    let intent = INTENTS.iter().find(|(_, beginnings)| {
         words.iter().any(|word| {
             beginnings.iter().any(|beginning| {
                 // Short ones are whole words: `ci` begins too many others.
-                *word == *beginning || beginning.len() > 3 && word.starts_with(beginning)
+                word == beginning || beginning.len() > 3 && word.starts_with(beginning)
             })
         })
     });
-    matter.map_or(GENERAL, |(matter, _)| matter).to_owned()
+    intent.map_or(GENERAL, |(intent, _)| intent).to_owned()
 }
 
 /// The query with a word more: one that several of the best have in their names and
@@ -291,15 +137,20 @@ fn refinements(terms: &Terms, stemmer: &mut Stemmer, found: &[&Slot]) -> Vec<Str
         .into_values()
         .filter(|(_, count)| *count >= MIN_REFINED_SKILLS && *count < found.len())
         .collect();
-    words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    keep_most_frequent(&mut words, MAX_REFINEMENTS);
+    let words = words.into_iter();
     words
-        .into_iter()
-        .take(MAX_REFINEMENTS)
         .map(|(word, _)| format!("{} {word}", terms.interpreted))
         .collect()
 }
 
-/// Why an order that was asked for is none.
+/// Keeps the most frequent of some values, in this order; among equals in that of the alphabet.
+pub(super) fn keep_most_frequent(values: &mut Vec<(String, usize)>, max: usize) {
+    values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    values.truncate(max);
+}
+
+/// Explains why an order that was asked for is ignored.
 pub(super) fn unsorted(sort: Sort) -> Option<String> {
     match sort.by {
         SortBy::Relevance | SortBy::Updated | SortBy::Score => None,
@@ -310,7 +161,7 @@ pub(super) fn unsorted(sort: Sort) -> Option<String> {
     }
 }
 
-/// What to do where nothing was found, `unfiltered` without the filters.
+/// Suggestions where nothing was found; `unfiltered` skills match without the filters.
 pub(super) fn suggestions(
     query: &SearchQuery,
     terms: &Terms,
@@ -344,15 +195,12 @@ pub(super) fn suggestions(
 }
 
 impl SearchResults {
-    /// What is found before there is an index.
+    /// The results before there is an index.
     pub(super) fn nothing(query: &SearchQuery) -> Self {
         Self {
-            hits: Vec::new(),
-            total: 0,
-            has_more: false,
             analysis: Analysis::of_nothing(&query.text),
-            facets: Vec::new(),
             suggestions: vec![BUILDING.to_owned()],
+            ..Self::default()
         }
     }
 }

@@ -1,8 +1,7 @@
-//! Where vectors that were made are kept.
+//! The file of vectors that were made.
 //!
-//! A vector belongs to a text and to what made it. Both are named by digests, so a
-//! vector that was made once is found again after a restart, a rebuild, or when
-//! another skill says the same.
+//! A vector belongs to a text and an embedder. Both are named by digests, so a vector
+//! is found again after a restart, a rebuild, or when another skill has the same text.
 
 use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _, Write as _};
@@ -19,7 +18,7 @@ const DIGEST_BYTES: usize = 32;
 const CHECKSUM_BYTES: usize = 4;
 
 /// Rows that were made, in a file: digest of the text, row, check sum. The file is
-/// only added to; what a kill left half is cut off when it is opened.
+/// append-only; half a row that a kill left is cut off when it is opened.
 #[derive(Debug)]
 pub(super) struct Cache {
     file: File,
@@ -55,8 +54,8 @@ impl Cache {
             let mut record = vec![0; DIGEST_BYTES + dimensions + CHECKSUM_BYTES];
             while reader.read_exact(&mut record).is_ok() {
                 let (content, check) = record.split_at(DIGEST_BYTES + dimensions);
-                // A kill may leave half a row at the end. What follows a bad one cannot be
-                // told from it, so it goes as well.
+                // A kill may leave half a row at the end. Behind a bad row it is unknown where the
+                // next one begins, so the rest goes as well.
                 if crc32fast::hash(content).to_le_bytes() != check {
                     break;
                 }
@@ -74,6 +73,7 @@ impl Cache {
             file.rewind()?;
             file.write_all(&header)?;
         } else {
+            // The next row is appended: behind half of one it could not be found again.
             file.set_len(good)?;
             file.seek(std::io::SeekFrom::End(0))?;
         }
@@ -84,7 +84,7 @@ impl Cache {
         })
     }
 
-    /// Nothing that was read is in memory.
+    /// No row is in memory.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -94,7 +94,7 @@ impl Cache {
         self.rows.get(text).map(AsRef::as_ref)
     }
 
-    /// Keeps rows.
+    /// Appends rows.
     #[expect(
         clippy::indexing_slicing,
         reason = "it was as long before the row was added"
@@ -109,10 +109,12 @@ impl Cache {
             let check = crc32fast::hash(&bytes[begin..]);
             bytes.extend_from_slice(&check.to_le_bytes());
         }
+        // Not synced: a vector that a power cut takes is made again. Nor in memory, since the
+        // index has the row by now.
         self.file.write_all(&bytes)
     }
 
-    /// What was read is in memory no longer; it is still in the file.
+    /// Drops the rows from memory; they are still in the file.
     pub(super) fn forget(&mut self) {
         self.rows = FxHashMap::default();
     }

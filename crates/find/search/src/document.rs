@@ -1,7 +1,7 @@
-//! What a skill says, taken apart for the index.
+//! The parts of a skill, for the index.
 //!
-//! Nothing here is kept but in the index: all of it is read again from the active
-//! version whenever the index is made anew.
+//! Only the index stores them: all of it is read again from the active version whenever
+//! the index is made anew.
 
 use serde::{Deserialize, Serialize};
 use tantivy::TantivyDocument;
@@ -13,22 +13,22 @@ use super::tokens;
 use model::{Digest, FilePath, Version, VersionNumber, VersionSelector};
 use registry::{Head, Registry};
 
-/// Bytes of the files beside `SKILL.md` that are read, all together.
+/// Bytes of the files next to `SKILL.md` that are read, all together.
 const FILES_BYTES: usize = 1024 * 1024;
-/// A file that is larger is data, not text to be found by.
+/// A larger file is data, not text to search.
 const FILE_BYTES: u64 = 256 * 1024;
-/// Characters of what its meaning is taken from: more than a description has that
-/// keeps to the standard.
+/// Characters of the text that its vector is made of: more than a description has that
+/// follows the standard.
 const MEANING_CHARS: usize = 1_200;
 
-/// What the index remembers of a document, beside its words.
+/// The facts of a document that the index stores besides its words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Facts {
-    /// Which skill, by its key.
+    /// The key of the skill.
     pub(super) key: String,
-    /// Which version: with the key, this names bytes that never change.
+    /// The version: with the key, this names bytes that never change.
     pub(super) number: VersionNumber,
-    /// Digest of the text that its meaning is taken from.
+    /// Digest of the text that its vector is made of.
     pub(super) meaning: Digest,
     /// A file looks like a test.
     pub(super) has_tests: bool,
@@ -39,12 +39,12 @@ pub(super) struct Facts {
 /// A skill, taken apart.
 #[derive(Debug)]
 pub(super) struct Document {
-    /// What is remembered.
+    /// The stored facts.
     pub(super) facts: Facts,
-    /// The signature of what an agent reads of it.
+    /// The signature of its description and instructions.
     pub(super) signature: Option<Signature>,
     parts: [String; PART_COUNT],
-    /// What spelling is repaired by.
+    /// The words for corrections of spelling.
     vocabulary: String,
 }
 
@@ -90,6 +90,7 @@ impl Document {
                 has_tests: version.has_tests(),
                 has_examples: version.has_examples(),
             },
+            // Without the name: a copy under another name is what is looked for.
             signature: Signature::of(&[&skill.description, body]),
             parts,
             vocabulary,
@@ -99,7 +100,7 @@ impl Document {
     /// The document for the index, under an ordinal.
     ///
     /// # Errors
-    /// What is remembered cannot be written as JSON.
+    /// The facts cannot be written as JSON.
     pub(super) fn into_tantivy(
         self,
         fields: &Fields,
@@ -115,6 +116,8 @@ impl Document {
         for (field, text) in fields.parts.iter().zip(&self.parts) {
             document.add_text(*field, text);
         }
+        // Indexed a second time, by whole words, which the beginning of a word can be looked up
+        // in.
         let [name, ..] = &self.parts;
         document.add_text(fields.names, name);
         document.add_text(fields.vocabulary, &self.vocabulary);
@@ -122,7 +125,7 @@ impl Document {
     }
 }
 
-/// What a skill is about, in the words that say it shortest.
+/// The text that the vector of a skill is made of: its shortest summary.
 fn meaning(version: &Version) -> String {
     let skill = &version.skill;
     let name = skill.name.replace(['-', '_'], " ");
@@ -134,7 +137,7 @@ fn meaning(version: &Version) -> String {
     text.chars().take(MEANING_CHARS).collect()
 }
 
-/// The same of a skill of the index. Blocks.
+/// The same text of a skill of the index. Blocks.
 ///
 /// # Errors
 /// The version is damaged or cannot be read.
@@ -186,7 +189,7 @@ fn name(head: &Head, name: &str) -> String {
     }
 }
 
-/// Who it comes from, by id and in its own words.
+/// Its author, by id and as it states.
 fn author(head: &Head, stated: Option<&str>) -> String {
     format!("{} {}", head.id.author(), stated.unwrap_or_default())
 }
@@ -212,7 +215,7 @@ fn headings(body: &str) -> String {
     found
 }
 
-/// The text files beside `SKILL.md`, as far as they are read.
+/// The text files next to `SKILL.md`, within the limits.
 fn files(registry: &Registry, version: &Version) -> Result<String, registry::Error> {
     let mut found = String::new();
     for file in &version.files {
@@ -234,7 +237,7 @@ fn is_text(path: &FilePath) -> bool {
     mime.starts_with("text/") || mime.contains("json") || mime.contains("yaml")
 }
 
-/// Bytes as text; what is no text is nothing.
+/// Bytes as text; empty where they are none.
 fn text(bytes: bytes::Bytes) -> String {
     String::from_utf8(bytes.into()).unwrap_or_default()
 }

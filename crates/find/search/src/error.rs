@@ -1,10 +1,10 @@
-//! What can go wrong with the index. Nearly none of it reaches a caller: the index is
-//! made anew, and a search sees the last state that there was.
+//! Errors of the index. Hardly any reaches a caller: the index is made anew, and a search
+//! sees the last state.
 
 use embed::EmbedError;
 use model::{Code, Failure};
 
-/// After this, an index that is made anew can be searched again, or says how far it is.
+/// The time after which an index that is made anew can be searched again, or reports progress.
 const REBUILDING: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The index cannot be written or read.
@@ -16,10 +16,10 @@ pub enum Error {
     /// A file of the index.
     #[error("a file of the index: {0}")]
     Io(#[from] std::io::Error),
-    /// What is remembered of a skill.
+    /// The stored facts of a skill.
     #[error("the stored facts of a skill: {0}")]
     Facts(#[from] serde_json::Error),
-    /// A document without what is remembered of it.
+    /// A document without its stored facts.
     #[error("a document of segment {segment} does not name its skill")]
     Damaged {
         /// The segment.
@@ -34,12 +34,12 @@ pub enum Error {
     /// A search met damage.
     #[error("the search index is damaged, and is rebuilt")]
     Rebuilding,
-    /// A filter asks for what nothing is called.
+    /// A filter has a word that no category or technology has.
     #[error("'{word}' is not a known {what}")]
     UnknownFacet {
         /// The field of the request.
         field: &'static str,
-        /// What it should be.
+        /// The kind of word that it should be.
         what: &'static str,
         /// The word.
         word: String,

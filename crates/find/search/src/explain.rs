@@ -1,4 +1,4 @@
-//! Why a skill was found.
+//! Explanations of matches.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -15,20 +15,20 @@ use super::tokens::{self, Stemmer};
 use super::top_k::Ranked;
 use registry::Registry;
 
-/// Characters of a snippet, about.
+/// The approximate number of characters of a snippet.
 const SNIPPET_CHARS: usize = 220;
-/// Bytes of a body in which a snippet is looked for, at most, and at once.
+/// Bytes of a body that are searched for a snippet, at most and at once.
 const MAX_SNIPPET_SEARCH_BYTES: usize = 16 * 1024;
 const SNIPPET_CHUNK_BYTES: usize = 2 * 1024;
 
-/// Why a skill was found.
+/// The explanation of a match.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatchExplanation {
-    /// What kind of a match it is.
+    /// The kind of match.
     pub tier: Tier,
-    /// What words gave.
+    /// The score of words.
     pub words: f32,
-    /// What meaning gave.
+    /// The score of meaning.
     pub meaning: f32,
     /// Parts that have words of the query.
     pub parts: Vec<Part>,
@@ -38,23 +38,23 @@ pub struct MatchExplanation {
     pub snippet: Snippet,
 }
 
-/// A stretch of a text in one line, and where words of the query stand in it.
+/// A part of a text in one line, with the positions of words of the query.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snippet {
-    /// The stretch, as its author wrote it but for runs of whitespace, which are a space each.
+    /// The text as its author wrote it, except for runs of whitespace, which are a space each.
     pub text: String,
     /// Ranges of its characters (Unicode code points), in their order; no two of them
     /// touch.
     pub highlights: Vec<Range<usize>>,
 }
 
-/// Says why skills were found, the skills of one page.
+/// Explains the matches of one page.
 pub(super) struct Explainer<'a> {
     registry: &'a Registry,
     terms: &'a Terms,
-    /// What matches, as stems and whole words: each with the bit of its word of the query.
+    /// The stems and whole words that match, each with the bit of its word of the query.
     wanted: FxHashMap<&'a str, u32>,
-    /// First characters of what matches: a stem begins as its word does.
+    /// First characters of the words that match: a stem begins as its word does.
     beginnings: FxHashSet<char>,
     /// The bits of words that were met, 0 where they do not match.
     known: FxHashMap<String, u32>,
@@ -83,7 +83,7 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// Why this skill was found. Blocks where the text of its body is shown.
+    /// Explains the match of a skill. Blocks where the text of its body is shown.
     pub(super) fn why(&mut self, slot: &Slot, ranked: &Ranked, cell: Cell) -> MatchExplanation {
         let mut matched = Vec::new();
         for (at, group) in self.terms.groups.iter().enumerate() {
@@ -121,7 +121,7 @@ impl<'a> Explainer<'a> {
                 let body = body.get(..end).unwrap_or(&body);
                 let mut found = Vec::new();
                 let mut from = 0;
-                // No further than to a stretch that has all of them.
+                // Only up to a part that has all of them.
                 while from < body.len() && best(&found).is_none_or(|(_, max)| max < words) {
                     let rest = body.get(from..).unwrap_or_default();
                     let end = end_of_lines(rest, SNIPPET_CHUNK_BYTES);
@@ -132,12 +132,12 @@ impl<'a> Explainer<'a> {
                 }
                 excerpt(body, &found)
             }
-            // A snippet is no answer: that the skill is damaged is told by reading it.
+            // A snippet is no reason to fail: reading the skill reports the damage.
             Err(_) => excerpt(description, &self.matches(description)),
         }
     }
 
-    /// Where words of a text match, each with its bit.
+    /// The words of a text that match, each with its bit.
     fn matches(&mut self, text: &str) -> Vec<Match> {
         let mut found = Vec::new();
         let may_match = |first: char| self.beginnings.contains(&first);
@@ -161,10 +161,10 @@ impl<'a> Explainer<'a> {
     }
 }
 
-/// Where a word matches, and the bit of the word of the query.
+/// The range of a word that matches, and the bit of the word of the query.
 type Match = (Range<usize>, u32);
 
-/// The stretch of a text with the most of the matches.
+/// Cuts out the part of a text with the most matches.
 fn excerpt(text: &str, found: &[Match]) -> Snippet {
     let begin = best(found).map_or(0, |(begin, _)| begin);
     // From the beginning where that is near, else from a little before.
@@ -236,7 +236,7 @@ impl Line {
     }
 }
 
-/// Where the stretch with the most different words begins, and how many it has.
+/// The beginning of the part with the most different words, and their number.
 fn best(found: &[Match]) -> Option<(usize, u32)> {
     let different = |from: usize| {
         let begin = found.get(from).map_or(0, |(range, _)| range.start);
@@ -249,7 +249,7 @@ fn best(found: &[Match]) -> Option<(usize, u32)> {
     Some((found.get(from)?.0.start, max))
 }
 
-/// Where the lines end that fit into so many bytes; of a longer line, the end of that.
+/// The end of the lines that fit into this many bytes; of a longer line, its end.
 fn end_of_lines(text: &str, bytes: usize) -> usize {
     let from = text.floor_char_boundary(bytes.min(text.len()));
     let rest = text.get(from..).unwrap_or_default();

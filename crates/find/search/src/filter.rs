@@ -1,4 +1,4 @@
-//! What a skill must have to be found.
+//! Filters of a search.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::snapshot::Slot;
 use model::{Location, TrustTier};
 use registry::{Catalog, Facet, Head};
 
-/// What a skill must have to be found. Of several values of one kind one is enough;
+/// The filters of a search. Of several values of one kind one is enough;
 /// each kind that is given must be met. Texts are compared without case; categories and
 /// technologies by the ids that they mean.
 #[derive(Debug, Clone, Default)]
@@ -37,17 +37,17 @@ pub struct Filters {
     pub has_tests: Option<bool>,
     /// With examples, or without.
     pub has_examples: Option<bool>,
-    /// An agent looks: what it is not to be told unasked is not there.
+    /// An agent searches: skills that agents are not offered are left out.
     pub offered: bool,
 }
 
 impl Filters {
-    /// Nothing is asked for.
+    /// No filter is set.
     pub(super) fn is_empty(&self) -> bool {
         self.given().is_empty() && !self.offered
     }
 
-    /// What is asked for, by the names of the contract.
+    /// The filters that are set, by the names of the contract.
     pub(super) fn given(&self) -> Vec<&'static str> {
         [
             ("categories", !self.categories.is_empty()),
@@ -67,7 +67,7 @@ impl Filters {
         .collect()
     }
 
-    /// The same with the ids that words for categories and technologies mean.
+    /// Replaces words for categories and technologies by the ids that they mean.
     ///
     /// # Errors
     /// A word means none that the vocabulary or a skill has: more likely it is misspelled than
@@ -101,15 +101,15 @@ impl Filters {
         })
     }
 
-    /// The skill has what is asked for at a time. Categories and technologies are
+    /// The skill passes the filters at a time. Categories and technologies are
     /// [`Self::meant`].
     pub(super) fn takes(&self, slot: &Slot, now: Timestamp) -> bool {
         let head: &Arc<Head> = &slot.head;
         let Some(summary) = &head.summary else {
             return false;
         };
-        // What nobody asks for is not even looked up: this is done for each skill that has a
-        // word of the query.
+        // Filters that are not set look up nothing: this runs for each skill that has a word of
+        // the query.
         (!self.offered || head.is_offered())
             && (self.categories.is_empty() || meets(&self.categories, summary.categories()))
             && (self.technologies.is_empty()

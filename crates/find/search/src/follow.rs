@@ -1,13 +1,13 @@
-//! Keeping the index in step with the log.
+//! Keeps the index in sync with the log.
 //!
-//! Writers are never held up: the index reads the log from its own place, takes
-//! together what happened within [`DEBOUNCE_DELAY`], and commits it at once.
+//! Writers are never held up: the index reads the log from its own position, debounces
+//! events by [`DEBOUNCE_DELAY`], and commits them at once.
 //!
-//! After a start, and where the log no longer reaches back to its place, the index is
-//! compared with the catalog, and what is behind is indexed some at a time: new events
-//! never wait for more than [`MAX_EVENT_DELAY`] of it. The same is done once the store can be read
-//! again, where a failed write took it away for a while. Vectors are made afterwards, between
-//! commits; a search does without those that are not there yet.
+//! After a start, and where the log no longer reaches back to its position, the index is
+//! compared with the catalog, and skills that are behind are indexed some at a time: new events
+//! never wait for more than [`MAX_EVENT_DELAY`]. The same happens once the store can be read again
+//! after a failed write closed it for a while. Vectors are made afterwards, between commits; a
+//! search does without those that are missing.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -20,33 +20,33 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
 use super::indexer::Indexer;
-use super::{Error, Inner, row_of};
+use super::{Error, Inner, scale, vectors};
 use embed::Embedder;
-use model::{SkillKey, caught};
+use model::{Digest, SkillKey, caught};
 use registry::{Registry, Watch, WatchFilter};
 
-/// How long events are waited for that are committed together.
+/// The delay in which events are collected for one commit.
 const DEBOUNCE_DELAY: Duration = Duration::from_millis(100);
-/// Skills that are indexed before a commit, so that much can be found soon.
+/// Skills that are indexed before a commit, so that many can be found soon.
 const SKILLS_PER_COMMIT: usize = 10_000;
-/// How long new events wait at most for skills that are behind.
+/// The longest wait of new events for skills that are behind.
 const MAX_EVENT_DELAY: Duration = Duration::from_millis(250);
-/// How long whoever failed waits before the next try.
+/// The delay before the next try after a failure.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
-/// How long it waits for a store that is opened again.
+/// The delay while the store is opened again.
 const REOPEN_DELAY: Duration = Duration::from_secs(1);
 /// Folder of the index of words.
 pub(super) const INDEX: &str = "index";
 /// Vectors that are made before a search may see them.
 const VECTORS_PER_COMMIT: usize = 2_048;
 
-/// Follows the log until it is told to stop.
+/// Follows the log until it is stopped.
 pub(super) async fn follow(inner: Arc<Inner>, stop: CancellationToken) {
     while !stop.is_cancelled() {
-        let Err(failed) = keep(&inner, &stop).await else {
+        let Err(failed) = sync(&inner, &stop).await else {
             return;
         };
-        // The store could not be read, which says nothing of the index: what is in it is kept.
+        // The store could not be read, which says nothing about the index: it stays.
         if failed.passes() {
             tracing::warn!(error = %failed, "the search index waits for the store");
             stop.run_until_cancelled(tokio::time::sleep(REOPEN_DELAY))
@@ -62,13 +62,13 @@ pub(super) async fn follow(inner: Arc<Inner>, stop: CancellationToken) {
     }
 }
 
-/// What happened: to these skills, up to this place in the log.
+/// Events: their skills, and the last position in the log.
 type Events = (BTreeSet<SkillKey>, u64);
 
-/// Opens the index, brings it up to date, and keeps it there. Work that has begun is
-/// never left behind: it looks for itself whether it is to stop.
-async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error> {
-    // Before the catalog is looked at: what happens from here on comes as events.
+/// Opens the index, brings it up to date, and keeps it there. Work that has begun is never
+/// abandoned: it checks for itself whether to stop.
+async fn sync(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error> {
+    // Before the catalog is read: changes from here on come as events.
     let mut watch = inner.registry.watch("", WatchFilter::default())?;
     let mut damage = inner.damage.subscribe();
     let fresh = inner.failed.load(Ordering::Relaxed);
@@ -82,12 +82,14 @@ async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error>
     while !stop.is_cancelled() {
         let found = if work.is_idle() {
             tokio::select! {
-                found = happened(&mut watch) => found.map(Some),
+                found = next_events(&mut watch) => found.map(Some),
                 () = stop.cancelled() => return Ok(()),
-                // What happened meanwhile is found when the new index is compared.
+                // Changes in between are found when the new index is compared.
                 _ = damage.changed() => return Err(Error::Rebuilding),
             }
         } else {
+            // There is work, so nothing is waited for: only what has happened already comes
+            // along.
             debounced(&mut watch, Duration::ZERO).await
         };
         if damage.has_changed().unwrap_or(false) {
@@ -117,8 +119,8 @@ async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error>
                 let seen = seen.max(work.seen);
                 let position = inner.registry.log();
                 work.index(inner, events, |done| {
-                    // Catching up makes way for what happens now: a skill that is published is
-                    // found soon, however much is behind.
+                    // Catching up makes way for new events: a skill that is published is found
+                    // soon, however much is behind.
                     let events_wait =
                         || position.borrow().end > seen && begun.elapsed() >= MAX_EVENT_DELAY;
                     done >= SKILLS_PER_COMMIT || events_wait()
@@ -131,21 +133,18 @@ async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error>
     Ok(())
 }
 
-/// Waits until something happens, and takes what comes with it.
-async fn happened(watch: &mut Watch) -> Result<Events, registry::Error> {
+/// Waits for an event, and collects those that follow closely.
+async fn next_events(watch: &mut Watch) -> Result<Events, registry::Error> {
     let (position, event) = watch.next().await?;
     let (mut keys, last) = debounced(watch, DEBOUNCE_DELAY).await?.unwrap_or_default();
     keys.insert(event.skill_id.key());
     Ok((keys, last.max(position)))
 }
 
-/// What happened until there was a pause, or for so long.
-async fn debounced(
-    watch: &mut Watch,
-    patience: Duration,
-) -> Result<Option<Events>, registry::Error> {
+/// Collects events until there are enough, or `delay` has passed.
+async fn debounced(watch: &mut Watch, delay: Duration) -> Result<Option<Events>, registry::Error> {
     let mut found: Option<Events> = None;
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + delay;
     while found
         .as_ref()
         .is_none_or(|(keys, _)| keys.len() < SKILLS_PER_COMMIT)
@@ -163,8 +162,8 @@ async fn debounced(
     Ok(found)
 }
 
-/// Runs work that blocks off the async threads: that of the follower, one after the other,
-/// so it needs no permit.
+/// Runs blocking work off the async threads. It is that of the follower, one piece after the
+/// other, so it needs no permit.
 async fn blocking<T: Send + 'static>(
     inner: Arc<Inner>,
     work: impl FnOnce(&Inner) -> Result<T, Error> + Send + 'static,
@@ -176,15 +175,15 @@ async fn blocking<T: Send + 'static>(
         .map_err(|error| Error::Panicked(error.to_string()))?
 }
 
-/// The writer, and where vectors are kept.
+/// The writer of the index, and the file of vectors.
 pub(super) struct IndexWork {
     pub(super) indexer: Indexer,
     cache: Option<Cache>,
     /// Skills whose documents are not as the catalog has them. None: it has caught up.
     pub(super) behind: Option<Vec<SkillKey>>,
-    /// What happened up to here was indexed, or is among these.
+    /// Events up to here were indexed, or are about skills that are behind.
     pub(super) seen: u64,
-    /// Where the search for skills without a vector goes on.
+    /// The ordinal from which skills without a vector are searched next.
     from: u32,
     /// There may be such skills.
     pending: bool,
@@ -206,13 +205,9 @@ impl IndexWork {
             drop(indexer);
             indexer = Indexer::new(&folder, inner.registry.clone(), dimensions)?;
         }
-        let cache = match &inner.embedder {
-            Some(embedder) => {
-                let file = vectors_file(inner, &**embedder);
-                Some(Cache::open(&file, &**embedder)?)
-            }
-            None => None,
-        };
+        let cache = inner.embedder.as_deref();
+        let cache = cache.map(|embedder| Cache::open(&vectors_file(inner, embedder), embedder));
+        let cache = cache.transpose()?;
         indexer.reload(0)?;
         let mut work = Self {
             pending: cache.is_some(),
@@ -224,7 +219,7 @@ impl IndexWork {
             stop,
         };
         work.remember_vectors();
-        work.publish(inner);
+        inner.publish(work.indexer.snapshot());
         Ok(work)
     }
 
@@ -233,15 +228,15 @@ impl IndexWork {
         self.behind.is_none() && !self.pending
     }
 
-    /// Finds what the catalog has and the index has not. Follow the log from before: what
-    /// happens meanwhile comes as events.
+    /// Finds the skills that differ between catalog and index. The log must be watched before:
+    /// changes in between come as events.
     pub(super) fn compare(&mut self, inner: &Inner) {
         self.seen = inner.registry.log().borrow().end;
         self.behind = Some(self.indexer.behind().into_iter().collect());
     }
 
-    /// Indexes what happened, then of what is behind until it is `enough`, told how much
-    /// was done, and makes it findable.
+    /// Indexes events, then skills that are behind until `enough` is true of their number, and
+    /// commits.
     pub(super) fn index(
         &mut self,
         inner: &Inner,
@@ -261,30 +256,31 @@ impl IndexWork {
             });
             self.indexer.update(some, &self.stop)?;
         }
+        // Nothing is committed and `seen` stays: the next start finds by comparison what is
+        // missing.
         if self.stop.is_cancelled() {
             return Ok(());
         }
         self.seen = seen;
         self.pending = self.cache.is_some();
         self.from = 0;
-        // Also where nothing was behind: documents that were taken out are gone then.
+        // Also where nothing was behind: it removes the documents that were deleted.
         if self.behind.as_ref().is_none_or(Vec::is_empty) {
             self.indexer.commit(seen)?;
             self.indexer.has_caught_up();
+            // Only once all is there: an index that fails before is made anew again.
             inner.failed.store(false, Ordering::Relaxed);
             self.behind = None;
         } else {
+            // The position stays where it was: `caught_up` waits for it, and older skills are
+            // not in yet.
             self.indexer.commit(self.indexer.position())?;
         }
         if catches_up {
             self.remember_vectors();
         }
-        self.publish(inner);
-        Ok(())
-    }
-
-    fn publish(&self, inner: &Inner) {
         inner.publish(self.indexer.snapshot());
+        Ok(())
     }
 
     /// Gives each skill the vector that was made for its text before.
@@ -308,6 +304,8 @@ impl IndexWork {
         let (Some(cache), Some(embedder)) = (&mut self.cache, &inner.embedder) else {
             return Ok(());
         };
+        // The rows of the file were given to their skills by `remember_vectors`; from here on texts
+        // are new.
         cache.forget();
         let ordinals = self
             .indexer
@@ -316,6 +314,7 @@ impl IndexWork {
             self.pending = false;
             return Ok(());
         };
+        // Past a skill whose text cannot be read as well, or it would be tried for ever.
         self.from = last.saturating_add(1);
         let snapshot = self.indexer.snapshot();
         let mut texts = Vec::new();
@@ -334,22 +333,34 @@ impl IndexWork {
                 }
             }
         }
-        let asked: Vec<&str> = texts.iter().map(|(_, _, text)| text.as_str()).collect();
-        let vectors = embedder.embed(&asked)?;
-        let mut rows = Vec::with_capacity(vectors.len());
-        for ((ordinal, digest, _), vector) in texts.iter().zip(vectors) {
-            let row = row_of(&vector);
-            self.indexer.set_vector(*ordinal, &row);
-            rows.push((*digest, row));
-        }
-        cache.put(&rows)?;
-        self.publish(inner);
+        cache.put(&embed(&mut self.indexer, &**embedder, &texts)?)?;
+        inner.publish(self.indexer.snapshot());
         Ok(())
     }
 }
 
-/// The file of the vectors of an embedder: each has its own, so that whoever opens the
-/// index with another one costs nobody the vectors that took hours.
+/// Makes vectors of texts, each of which is that of the skill of an ordinal. Returns them as rows,
+/// by the digests of the texts.
+pub(super) fn embed(
+    indexer: &mut Indexer,
+    embedder: &dyn Embedder,
+    texts: &[(u32, Digest, String)],
+) -> Result<Vec<(Digest, Vec<i8>)>, Error> {
+    let asked: Vec<&str> = texts.iter().map(|(_, _, text)| text.as_str()).collect();
+    let vectors = embedder.embed(&asked)?;
+    let rows = texts
+        .iter()
+        .zip(vectors)
+        .map(|((ordinal, digest, _), vector)| {
+            let row = vectors::row(&vector, scale(vector.len()));
+            indexer.set_vector(*ordinal, &row);
+            (*digest, row)
+        });
+    Ok(rows.collect())
+}
+
+/// The file of the vectors of an embedder. Each has its own, so that trying another one does not
+/// cost the vectors that took hours.
 fn vectors_file(inner: &Inner, embedder: &dyn Embedder) -> PathBuf {
     let digest = embedder.digest().hex();
     let begin = digest.get(..16).unwrap_or_default();

@@ -1,14 +1,14 @@
-//! Words and meaning, put together.
+//! Combines words and meaning.
 //!
-//! What is certain is a tier of its own. Below that one score decides. Words answer
-//! a query as far as some skill has them: all of them in what it says first, or
-//! nearly all of them in its body; by accident a long body has some of anything, so
-//! a part of the query in a body is no answer. Meaning counts for the share that is
-//! left, and a little in any case, which orders what words cannot tell apart.
+//! Certain matches are a tier of their own. Below that one score decides. Words answer
+//! a query as far as some skill has them: all of them in its front parts, or nearly all
+//! of them in its body; a long body has some of any words by accident, so a part of the
+//! query in a body is no answer. Meaning counts for the share that is left, and a little
+//! in any case, which orders skills that words cannot distinguish.
 
 use super::lexical::{Cell, TermWeights};
 
-/// What kind of a match it is.
+/// The kind of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
     /// The query is the whole name, or the id.
@@ -21,14 +21,15 @@ pub enum Tier {
     Meaning,
 }
 
-/// What meaning counts where words answer everything.
+/// The weight of meaning where words answer everything.
 const MIN_SEMANTIC_WEIGHT: f32 = 0.5;
-/// What it counts more where they answer nothing.
+/// The additional weight where they answer nothing.
 const UNANSWERED_SEMANTIC_WEIGHT: f32 = 2.0;
 /// How fast a body that has part of the query stops being an answer.
 const BODY_EXPONENT: i32 = 3;
+
 impl Tier {
-    /// Its place: what words or meaning find stands in one order, by the score.
+    /// Its rank: matches by words and by meaning share one, and are ordered by score.
     pub(super) fn rank(self) -> u8 {
         match self {
             Self::Name => 0,
@@ -38,14 +39,14 @@ impl Tier {
     }
 }
 
-/// What is less near than this is about something else.
+/// Below this similarity a skill is about something else.
 pub(super) const MIN_NEAR: f32 = 0.2;
 
 /// How much of a query words answer in the skill that they answer best, from 0 to 1.
 pub(super) fn answered(weighed: &TermWeights, cells: impl Iterator<Item = Cell>) -> f32 {
     let mut best = 0.0;
     for cell in cells {
-        // What it says first is part of what it says, so this is the most it can be.
+        // The front parts are among all parts, so this is an upper bound.
         let any = weighed.share(cell.any);
         if any > best {
             best = best.max(cell.front()).max(any.powi(BODY_EXPONENT));
@@ -54,8 +55,8 @@ pub(super) fn answered(weighed: &TermWeights, cells: impl Iterator<Item = Cell>)
     best
 }
 
-/// What meaning counts, where words answer so much of the query in the skill that
-/// they answer best.
+/// The weight of meaning, where words answer this much of the query in the skill that they
+/// answer best.
 pub(super) fn weight_of_meaning(best: f32) -> f32 {
     MIN_SEMANTIC_WEIGHT + UNANSWERED_SEMANTIC_WEIGHT * (1.0 - best).clamp(0.0, 1.0)
 }

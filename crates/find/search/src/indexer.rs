@@ -1,9 +1,9 @@
 //! The one writer of the index.
 //!
-//! What is indexed is decided by the catalog alone: a skill with an active version
-//! has one document, of exactly that version. So nothing has to be remembered of
-//! what happened: whoever compares the documents with the catalog knows what to do,
-//! after a start, a kill, or a log that forgot.
+//! The catalog alone decides what is indexed: a skill with an active version has one
+//! document, of exactly that version. So no history is needed: a comparison of the
+//! documents with the catalog shows what to do, after a start, a kill, or a truncated
+//! log.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +28,7 @@ use super::{Error, tokens};
 use model::{SkillKey, caught, skeleton};
 use registry::{Head, Registry};
 
-/// Threads that take texts apart. One more reads them.
+/// Threads that tokenize texts. One more reads them.
 const THREAD_COUNT: usize = 2;
 /// Bytes of documents that a thread keeps before it writes them as a segment: the least that the
 /// engine takes. With twice as much nothing was faster.
@@ -38,7 +38,7 @@ const WRITER_BYTES: usize = 15_000_000;
 const SEGMENTS_PER_MERGE: usize = 4;
 /// Ordinals that are no longer used before the index is made anew.
 const MAX_UNUSED_ORDINALS: usize = 10_000;
-/// What a changed form of the index is told by; behind it stands whose index it is.
+/// The format of the index; in its file the id of the log follows.
 const FORM: &str = "2";
 const FORM_FILE: &str = "FORM";
 
@@ -48,7 +48,7 @@ fn form_of(registry: &Registry) -> String {
     format!("{FORM} {}", registry.log_id())
 }
 
-/// Writes the index, and says what it is now.
+/// Writes the index, and has its current state.
 pub(super) struct Indexer {
     registry: Registry,
     writer: IndexWriter,
@@ -144,6 +144,8 @@ impl Indexer {
         writer.set_merge_policy(Box::new(policy));
         let reader: IndexReader = index
             .reader_builder()
+            // Documents and slots move on together, by `reload`: a document without a slot is
+            // nobody's.
             .reload_policy(ReloadPolicy::Manual)
             .try_into()?;
         let mut indexer = Self {
@@ -178,6 +180,7 @@ impl Indexer {
         let searcher = self.reader.searcher();
         for (segment, reader) in searcher.segment_readers().iter().enumerate() {
             let ordinals = ordinals(reader)?;
+            // One block in its cache is enough, since documents are read in their order.
             let store = reader.get_store_reader(1)?;
             for number in reader.doc_ids_alive() {
                 let document: TantivyDocument = store.get(number)?;
@@ -226,8 +229,7 @@ impl Indexer {
         self.now.position
     }
 
-    /// The skills whose documents, or what is kept beside them, are not as the catalog
-    /// has them.
+    /// The skills whose documents or slots differ from the catalog.
     pub(super) fn behind(&self) -> BTreeSet<SkillKey> {
         let catalog = self.registry.catalog();
         let missing = catalog
@@ -247,8 +249,8 @@ impl Indexer {
     }
 
     /// Indexes these skills as the catalog has them now. They are found once
-    /// [`Indexer::commit`] was called. Blocks. What is left when it is told to stop is
-    /// found behind by the next one.
+    /// [`Indexer::commit`] was called. Blocks. After a stop, the next comparison finds the
+    /// rest.
     ///
     /// # Errors
     /// The index cannot be written. A skill that cannot be read is logged and left out.
@@ -285,7 +287,7 @@ impl Indexer {
                     if error.passes() {
                         return Err(error);
                     }
-                    // One that changed or went meanwhile is told of by an event to come.
+                    // If it changed or was deleted meanwhile, an event will follow.
                     let now = self.registry.catalog();
                     if now.get(&key).is_some_and(|now| Arc::ptr_eq(now, head)) {
                         tracing::error!(%error, skill = %head.id, "the skill cannot be indexed");
@@ -333,7 +335,7 @@ impl Indexer {
         }
     }
 
-    /// Takes a skill out of all that is kept by ordinal.
+    /// Removes a skill from all that is stored by ordinal.
     fn forget(&mut self, ordinal: u32) {
         let Some(slot) = self.now.slot(ordinal).cloned() else {
             return;
@@ -355,8 +357,8 @@ impl Indexer {
         let mut ordinals = known.map_or_else(Vec::new, |ordinals| ordinals.to_vec());
         change(&mut ordinals);
         let confusable = ordinals.len() > 1;
-        // Only a second one makes them confusable, and only its going ends it; a third has
-        // itself to be told, and of three one that goes changes nothing for the others.
+        // Only a second one makes both confusable, and only its removal ends that; a third one
+        // sets its own flag alone, and its removal changes nothing for the other two.
         let unchanged = if confusable && before > 1 { before } else { 0 };
         for ordinal in ordinals.iter().skip(unchanged) {
             if let Some(Some(slot)) = self.now.slots.get_mut(*ordinal as usize) {
@@ -381,12 +383,12 @@ impl Indexer {
         self.reload(position)
     }
 
-    /// All that there was at the start is in it.
+    /// Notes that all skills of the start are in it.
     pub(super) fn has_caught_up(&mut self) {
         self.now.caught_up = true;
     }
 
-    /// Sees what is committed.
+    /// Takes over the committed state.
     pub(super) fn reload(&mut self, position: u64) -> Result<(), Error> {
         self.reader.reload()?;
         let searcher = self.reader.searcher();
@@ -419,7 +421,7 @@ impl Indexer {
             .collect()
     }
 
-    /// Keeps the vector of a skill.
+    /// Stores the vector of a skill.
     pub(super) fn set_vector(&mut self, ordinal: u32, row: &[i8]) {
         if self.now.slot(ordinal).is_some() && !self.now.vectors.has(ordinal) {
             self.now.vectors.set(ordinal, row);
@@ -427,14 +429,14 @@ impl Indexer {
         }
     }
 
-    /// So much of what is kept by ordinal is unused that a new index is smaller.
+    /// So many ordinals are unused that a new index is smaller.
     pub(super) fn is_sparse(&self) -> bool {
         self.now.slots.len() > self.now.live * 2 + MAX_UNUSED_ORDINALS
     }
 }
 
 /// Compares every file with its checksum. The engine believes what it reads: sizes that
-/// no memory has, places outside of a file.
+/// no memory has, positions outside of a file.
 fn check(index: &Index) -> Result<(), Error> {
     const FILES: [SegmentComponent; 6] = [
         SegmentComponent::Postings,

@@ -1,7 +1,7 @@
-//! What words say: how much of a query a skill has, and how rare that is.
+//! Scores by words: how much of a query a skill has, and how rare that is.
 //!
-//! What a word counts in a skill, `postings` says; how rare a word is, is counted
-//! over the skills that there are.
+//! `postings` has the value of a word in a skill; the rarity of a word is counted over
+//! all skills.
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use super::terms::{Group, MAX_QUERY_WORDS};
 /// Share of a score that depends on how much of the query is there.
 const COVERAGE_WEIGHT: f32 = 0.5;
 
-/// Where more than one in so many skills has a word of the query, all are cleared.
+/// Where more than one in this many skills has a word of the query, all are cleared.
 const CLEAR_ALL_RATIO: usize = 8;
 
 /// Documents whose cells are added up at once: 24 KiB of them. Few in tests, which
 /// have few.
 const BLOCK_SIZE: u32 = if cfg!(test) { 3 } else { 2048 };
 
-/// What words say of a skill, in twelve bytes: a search goes through those of all
-/// skills that have a word.
+/// The score of a skill by words, in twelve bytes: a search goes through those of all skills
+/// that have a word.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
     /// Sum over the words.
     score: f32,
     /// Words that it has; bits are words of the query, in their order.
     pub(super) any: u32,
-    /// Share of the query that is in what it says of itself as a whole, of [`WHOLE_QUERY_SHARE`].
+    /// Share of the query that is in its front parts, of [`WHOLE_QUERY_SHARE`].
     front: u16,
     /// How many words are in its name.
     pub(super) name: u8,
@@ -36,7 +36,7 @@ pub(super) struct Cell {
     parts: u8,
 }
 
-/// The whole query, as a share of it is kept.
+/// The whole query, in the unit of stored shares.
 const WHOLE_QUERY_SHARE: u16 = u16::MAX;
 
 impl Cell {
@@ -46,7 +46,7 @@ impl Cell {
         parts.filter(|part| self.parts & part.bit() != 0).collect()
     }
 
-    /// Share of the query that is in what it says of itself as a whole, from 0 to 1.
+    /// Share of the query that is in its front parts, from 0 to 1.
     pub(super) fn front(self) -> f32 {
         f32::from(self.front) / f32::from(WHOLE_QUERY_SHARE)
     }
@@ -58,7 +58,7 @@ pub(super) struct Scratch {
     cells: Vec<Cell>,
     touched: Vec<u32>,
     sums: Sums,
-    /// How near each skill is in meaning.
+    /// The similarity of each skill in meaning.
     pub(super) near: Vec<f32>,
 }
 
@@ -68,7 +68,7 @@ impl Scratch {
         &self.touched
     }
 
-    /// What words say of a skill.
+    /// The score of a skill by words.
     #[expect(clippy::indexing_slicing, reason = "there is a cell for every slot")]
     pub(super) fn cell(&self, ordinal: u32) -> Cell {
         self.cells[ordinal as usize]
@@ -89,18 +89,18 @@ impl Scratch {
     }
 }
 
-/// What the words of a query weigh.
+/// The weights of the words of a query.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TermWeights {
-    /// What brings the score of a skill of nothing but the query to 1.
+    /// The factor that brings the score of a skill that is nothing but the query to 1.
     to_one: f32,
-    /// The share of the query that words are, for each byte of bits: it is asked for
-    /// each skill that has any.
+    /// The share of the query for each byte of bits of words: it is looked up for each skill that
+    /// has any.
     shares: Vec<[f32; 256]>,
 }
 
 impl TermWeights {
-    /// Of words that weigh so much: the rarer, the more.
+    /// The weights of words: the rarer, the more.
     fn new(words: &[f32]) -> Self {
         let total: f32 = words.iter().sum();
         let shares = words.chunks(8).map(|words| {
@@ -131,18 +131,18 @@ impl TermWeights {
         self.upper_bound(cell) * coverage.min(1.0)
     }
 
-    /// The most that this can be, which is known sooner.
+    /// An upper bound of the score, which is cheaper.
     pub(super) fn upper_bound(&self, cell: Cell) -> f32 {
         cell.score * self.to_one
     }
 }
 
-/// A word of the query, and what each segment says of it.
+/// A word of the query, with its postings in each segment.
 struct QueryWord {
     /// Its bit.
     bit: u32,
     weight: f32,
-    /// What share of the query it is, of [`WHOLE_QUERY_SHARE`].
+    /// Its share of the query, of [`WHOLE_QUERY_SHARE`].
     share: u16,
     postings: Vec<Arc<[Posting]>>,
 }
@@ -153,7 +153,7 @@ struct QueryWord {
 /// The index cannot be read.
 pub(super) fn score(
     snapshot: &Snapshot,
-    kept: &Postings,
+    cache: &Postings,
     groups: &[Group],
     scratch: &mut Scratch,
 ) -> tantivy::Result<TermWeights> {
@@ -167,7 +167,7 @@ pub(super) fn score(
         let mut with = 0;
         for segment in snapshot.segments() {
             let (reader, sums) = (segment.reader, &mut scratch.sums);
-            let postings = kept.of(reader, &snapshot.fields, group, &key, sums)?;
+            let postings = cache.of(reader, &snapshot.fields, group, &key, sums)?;
             with += if segment.has_all() {
                 postings.len()
             } else {
@@ -194,7 +194,7 @@ pub(super) fn score(
     Ok(weighed)
 }
 
-/// A share from 0 to 1 as it is kept.
+/// A share from 0 to 1 as it is stored.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -204,9 +204,9 @@ fn share(share: f32) -> u16 {
     (share * f32::from(WHOLE_QUERY_SHARE)).round() as u16
 }
 
-/// Adds up what one of the segments says of the words. So many documents at once that their
-/// cells stay near the processor until the last word has been added: with a million
-/// skills each word would else bring in all of them anew.
+/// Adds up the postings of the words in one segment. Blocks of documents are so small that their
+/// cells stay in the cache of the processor until the last word has been added: with a million
+/// skills each word would otherwise load all of them anew.
 #[expect(
     clippy::indexing_slicing,
     reason = "postings for every segment, an ordinal for every document, a cell for every slot"
@@ -222,7 +222,7 @@ fn add_up(words: &[QueryWord], at: usize, segment: SegmentView<'_>, scratch: &mu
             return;
         };
         for (word, rest) in words.iter().zip(&mut rests) {
-            // There are no more of one word among so many documents.
+            // A word has at most one posting for each document of a block.
             let upper_bound = rest.len().min(BLOCK_SIZE as usize);
             let (near, _) = rest.split_at(upper_bound);
             let passed = near.partition_point(|posting| posting.document - first < BLOCK_SIZE);
@@ -242,6 +242,7 @@ fn add_up(words: &[QueryWord], at: usize, segment: SegmentView<'_>, scratch: &mu
                 cell.any |= word.bit;
                 cell.name += u8::from(parts & names != 0);
                 let front = if parts & fronts == 0 { 0 } else { word.share };
+                // Shares are rounded, and may add up to a little more than the whole.
                 cell.front = cell.front.saturating_add(front);
                 cell.parts |= parts;
             }
@@ -249,7 +250,7 @@ fn add_up(words: &[QueryWord], at: usize, segment: SegmentView<'_>, scratch: &mu
     }
 }
 
-/// What a word weighs that so many of all skills have.
+/// The weight of a word that `with` of all skills have.
 #[expect(clippy::cast_precision_loss, reason = "a logarithm of counts")]
 fn idf(all: usize, with: usize) -> f32 {
     let (all, with) = (all as f32, with as f32);
@@ -262,7 +263,7 @@ fn parts_that(is_one: impl Fn(Part) -> bool) -> u8 {
     parts.fold(0, |bits, part| bits | part.bit())
 }
 
-/// What it says, it says of the skill as a whole.
+/// The part describes the skill as a whole.
 fn is_front(part: Part) -> bool {
     !matches!(part, Part::Author | Part::Body | Part::Files)
 }

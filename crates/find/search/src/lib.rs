@@ -1,4 +1,4 @@
-//! Finding skills by words and by meaning.
+//! Search for skills by words and by meaning.
 //!
 //! Rules:
 //!
@@ -6,36 +6,35 @@
 //!   names. It can be deleted at any time, and is made anew where it cannot be
 //!   read. Two indexes of the same skills give the same answers, whatever
 //!   happened to either.
-//! * It follows the log by itself and holds up no writer. What is published is
-//!   found within a second.
-//! * What is certain comes first ([`Tier`]): the whole name, then every word in the
+//! * It follows the log by itself and holds up no writer. A published skill is found within
+//!   a second.
+//! * Certain matches come first ([`Tier`]): the whole name, then every word in the
 //!   name. Below that one score decides: words by part of the skill, plus
 //!   meaning, weighted by the share of the query that words leave unanswered. So
-//!   meaning finds what words cannot, and displaces nothing that words know.
+//!   meaning finds skills that words cannot, and displaces none that words find.
 //! * Filters apply before anything is counted or cut.
 //! * A search reads one state of the index from begin to end. Its cost grows with
 //!   the postings of its words and the number of vectors, not with the texts.
 //! * Equal scores are ordered by a digest of the id (`tie_break`); nothing depends on when
 //!   or in which order skills were indexed.
 //!
-//! | file | what it says |
+//! | file | contents |
 //! |---|---|
-//! | `tokens` | what a word is |
-//! | `schema`, `document` | what of a skill is indexed |
-//! | `indexer`, `follow`, `snapshot` | writing it, keeping it in step, a state of it |
-//! | `terms`, `repair`, `vocabulary` | what a query asks for, and may have meant |
-//! | `postings`, `lexical` | what words say: of a skill, and of a query |
-//! | `vectors`, `products` | what meaning says |
-//! | `retrieve`, `fuse` | words and meaning, read and put together |
-//! | `query`, `search`, `top_k`, `tie_break` | what is asked, a search, the best of what it finds, order among equals |
-//! | `filter`, `explain`, `analysis` | what is let through, why it was found, how the query was understood |
-//! | `signature`, `similar` | how much of their texts skills share, which share nearly all of it |
+//! | `tokens` | words of a text |
+//! | `schema`, `document` | the indexed parts of a skill |
+//! | `indexer`, `follow`, `snapshot` | writing the index, keeping it in sync, a state of it |
+//! | `terms`, `repair`, `vocabulary` | the words of a query, and corrections |
+//! | `postings`, `lexical` | scores by words |
+//! | `vectors`, `products` | scores by meaning |
+//! | `retrieve`, `fuse` | reading and combining both |
+//! | `query`, `search`, `top_k`, `tie_break` | the query, a search, the best hits, their ties |
+//! | `filter`, `explain`, `analysis` | filters, explanations, the analysis of the query |
+//! | `signature`, `similar` | similarity of texts, near-duplicates |
 //! | `cache` | vectors that were made, in a file |
-//! | `view` | what is seen of it by those who do not see all |
-//! | `local` | an index in memory, of few skills that are in front of the others |
+//! | `view` | the index as callers see it who do not see all skills |
+//! | `local` | an index in memory, of a few skills in front of the others |
 //!
-//! Not here: how vectors are made (`embed`), names that are known (`lookup`), what skills
-//! go together (`composition`).
+//! Not here: embedders (`embed`), lookup by name (`lookup`), sets of skills (`composition`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -78,7 +77,7 @@ mod view;
 mod vocabulary;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -91,8 +90,8 @@ pub use error::Error;
 pub use explain::{MatchExplanation, Snippet};
 pub use filter::Filters;
 pub use fuse::Tier;
-use local::Front;
 pub use local::LocalIndex;
+use local::{Front, Layer};
 pub use query::{SearchQuery, Sort, SortBy};
 pub use schema::Part;
 pub use search::{Facet, Hit, SearchResults};
@@ -102,26 +101,26 @@ use embed::Embedder;
 use executor::{Kind, Stop};
 use postings::Postings;
 use registry::Registry;
-use search::{Layer, SearchScratch};
+use search::SearchScratch;
 use snapshot::Snapshot;
 use view::SearchView;
 
-/// How long a search waits for an index that is being opened.
+/// The longest wait of a search for an index that is being opened.
 const INDEX_OPEN_TIMEOUT: Duration = Duration::from_secs(2);
-/// Buffers of searches that are kept for the next ones.
+/// Buffers of searches that are pooled for the next ones.
 const SCRATCH_POOL_CAPACITY: usize = 8;
 
 /// The index over a registry. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SearchIndex {
     inner: Arc<Inner>,
-    /// Another one that is in front of it: see [`SearchIndex::with_local`].
+    /// Another index in front of it: see [`SearchIndex::with_local`].
     front: Option<Front>,
-    /// What is seen of it: see [`SearchIndex::with_view`].
+    /// The part of it that is seen: see [`SearchIndex::with_view`].
     view: Option<Arc<SearchView>>,
 }
 
-/// How far the index is.
+/// The progress of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IndexProgress {
     /// Skills that can be found.
@@ -130,7 +129,7 @@ pub struct IndexProgress {
     pub without_vector: usize,
     /// Events of the log up to here are in it; 0 until it has caught up once.
     pub position: u64,
-    /// It has caught up with what there was when the server started.
+    /// It has caught up with the skills that there were when the server started.
     pub caught_up: bool,
 }
 
@@ -179,19 +178,18 @@ impl Inner {
             caught_up: snapshot.caught_up,
         };
         self.postings.make_capacity(snapshot.live);
+        // Before the progress: a caller that waits for it searches at once.
         self.snapshot.store(Some(Arc::new(snapshot)));
         self.progress.send_replace(progress);
     }
-}
 
-impl Inner {
     fn with_scratches<T>(&self, work: impl FnOnce(&mut Vec<SearchScratch>) -> T) -> T {
         let lock = self.scratches.lock();
         work(&mut lock.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Searches this index alone, of which a layer may be seen. Says also how much of the
-    /// query words answer.
+    /// Searches this index alone, or a layer of it. Returns also how much of the query words
+    /// answer.
     fn search(
         &self,
         query: &SearchQuery,
@@ -222,9 +220,11 @@ impl Inner {
         found
     }
 
-    /// Lets nobody search a state that is damaged, and has the index made anew.
+    /// Withdraws a damaged state from searches, and has the index made anew.
     fn discard(&self, damaged: &Arc<Snapshot>) {
         let current = self.snapshot.load_full();
+        // Two searches may meet the same damage, and the second must not throw away the new
+        // index.
         if current.is_some_and(|current| Arc::ptr_eq(&current, damaged)) {
             self.snapshot.store(None);
             self.progress.send_replace(IndexProgress::default());
@@ -233,7 +233,7 @@ impl Inner {
     }
 }
 
-/// Scale of vectors of so many dimensions as they are kept: the values of a vector of
+/// Scale of stored vectors of this many dimensions: the values of a vector of
 /// length 1 are about as large as the root of one through their number, and nearly
 /// all below eight times that, also where the first ones carry most.
 #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
@@ -258,11 +258,6 @@ pub fn stems(text: &str) -> Vec<String> {
     words.map(|word| stemmer.stem(&word).to_owned()).collect()
 }
 
-/// A vector as it is kept.
-fn row_of(vector: &[f32]) -> Vec<i8> {
-    vectors::row(vector, scale(vector.len()))
-}
-
 impl SearchIndex {
     /// An index in a folder of its own, which may be deleted when nobody uses it.
     /// Without an embedder it knows words only. It is empty until
@@ -276,14 +271,14 @@ impl SearchIndex {
         }
     }
 
-    /// Brings the index up to date and keeps it there, until it is told to stop.
+    /// Brings the index up to date and keeps it there, until it is stopped.
     /// One at a time.
     pub async fn follow(&self, stop: CancellationToken) {
         follow::follow(Arc::clone(&self.inner), stop).await;
     }
 
     /// Removes the index of words, so that it is made anew; vectors stay, since each is
-    /// told by its text and its check sum. Before it is followed. Blocks.
+    /// identified by its text and has a checksum. Before it is followed. Blocks.
     ///
     /// # Errors
     /// The folder cannot be removed.
@@ -294,7 +289,7 @@ impl SearchIndex {
         }
     }
 
-    /// Bytes of its files. What is removed meanwhile does not count.
+    /// Bytes of its files. Files that are removed meanwhile do not count.
     #[must_use]
     pub fn bytes_on_disk(&self) -> u64 {
         let folders = [
@@ -311,7 +306,7 @@ impl SearchIndex {
         sizes.sum()
     }
 
-    /// How far the index is.
+    /// The progress of the index.
     #[must_use]
     pub fn progress(&self) -> IndexProgress {
         *self.inner.progress.borrow()
@@ -340,7 +335,7 @@ impl SearchIndex {
         self.until(|progress| progress.without_vector == 0).await;
     }
 
-    /// The registry that shows what is seen.
+    /// The registry that shows the same skills.
     fn registry(&self) -> &Registry {
         match (&self.front, &self.view) {
             (Some(front), _) => &front.registry,
@@ -384,7 +379,7 @@ impl SearchIndex {
         }
     }
 
-    /// The same off the async threads, once the index is [`SearchIndex::ready`].
+    /// Does the same off the async threads, once the index is [`SearchIndex::ready`].
     ///
     /// # Errors
     /// The index is damaged, or the search is refused or to stop.
@@ -394,11 +389,5 @@ impl SearchIndex {
         let search = move |stop: &Stop| index.search(&query, stop);
         let executor = self.inner.registry.executor();
         executor.run_fallible(Kind::Search, search).await
-    }
-
-    /// The index had to be made anew since the last time that it caught up.
-    #[must_use]
-    pub fn is_failing(&self) -> bool {
-        self.inner.failed.load(Ordering::Relaxed)
     }
 }

@@ -1,11 +1,10 @@
-//! An index in memory, of the few skills of folders that are in front of the others for
-//! whoever has them.
+//! An index in memory, of the few skills of folders that are in front of the others for the
+//! callers that have them.
 //!
-//! It is made anew whenever they change, by the code that makes the other one, so it is as
-//! large as they are, whatever they were before; only vectors are remembered. A search asks
-//! both and puts what they find into one order: by tier, then by score. What words answer is
-//! looked at in both, so that meaning counts the same in either; how rare a word is, in each
-//! for itself.
+//! It is made anew whenever they change, by the code that makes the other one, so it is only as
+//! large as they are; only vectors are reused. A search asks both and merges the hits: by tier,
+//! then by score. How much words answer is taken from both, so that meaning counts the same in
+//! either; the rarity of a word is counted in each for itself.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -15,13 +14,13 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::analysis::{self, BUILDING};
+use super::follow::embed;
 use super::indexer::Indexer;
 use super::query::by_score;
-use super::search::{Layer, MAX_FACET_VALUES};
-use super::snapshot::Snapshot;
+use super::search::MAX_FACET_VALUES;
+use super::snapshot::{Slot, Snapshot};
 use super::{
     Error, Facet, Hit, Inner, SearchIndex, SearchQuery, SearchResults, Sort, SortBy, document,
-    row_of,
 };
 use executor::Stop;
 use model::{Digest, caught};
@@ -36,16 +35,42 @@ pub struct LocalIndex {
     skills: usize,
 }
 
-/// What is in front of an index.
+/// An index in front of another one.
 #[derive(Debug, Clone)]
 pub(super) struct Front {
     pub(super) registry: Registry,
     index: LocalIndex,
 }
 
+/// The part that one of two indexes shows where one is in front of the other.
+#[derive(Clone, Copy)]
+pub(super) struct Layer<'a> {
+    /// All skills that there are.
+    pub(super) catalog: &'a Catalog,
+    /// The index is that of the skills of folders, the one in front.
+    pub(super) is_front: bool,
+    /// How much of the query words answer in the other one.
+    pub(super) answered: f32,
+    /// The vector of the query, once one of them had it made.
+    pub(super) vector: &'a OnceLock<Vec<f32>>,
+}
+
+impl Layer<'_> {
+    /// The index may have skills that are not to be seen.
+    pub(super) fn hides_any(&self) -> bool {
+        self.is_front || self.catalog.hides_any()
+    }
+
+    /// A skill of the index is the one that its id leads to.
+    pub(super) fn shows(&self, slot: &Slot) -> bool {
+        let head = self.catalog.get(&slot.head.id.key());
+        self.is_front == head.is_some_and(|head| head.is_local())
+    }
+}
+
 impl SearchIndex {
-    /// An index of the skills of folders that are in front of a registry's; `before` is the
-    /// one that it takes the place of. Blocks.
+    /// Makes an index of the skills of folders that are in front of a registry's; it replaces
+    /// `before`. Blocks.
     ///
     /// # Errors
     /// A skill cannot be read, the engine refuses, or no vectors can be made.
@@ -85,13 +110,7 @@ impl SearchIndex {
                 }
             }
             for some in texts.chunks(embedder.batch().max(1)) {
-                let asked: Vec<&str> = some.iter().map(|(_, _, text)| text.as_str()).collect();
-                let made = embedder.embed(&asked)?;
-                for ((ordinal, meaning, _), vector) in some.iter().zip(made) {
-                    let row = row_of(&vector);
-                    indexer.set_vector(*ordinal, &row);
-                    vectors.insert(*meaning, row);
-                }
+                vectors.extend(embed(&mut indexer, &**embedder, some)?);
             }
         }
         let inner = Inner::new(registry, self.inner.folder.clone(), embedder);
@@ -137,13 +156,15 @@ impl Front {
                 vector: &vector,
             })
         };
-        // What is passed over in both is so many at least of the one behind.
+        // At least this many of the hits to skip are of the index behind.
         let passed = query.offset.saturating_sub(self.index.skills);
         let behind_query = SearchQuery {
             offset: passed,
             limit: query.limit.saturating_add(query.offset - passed),
             ..query.clone()
         };
+        // All of its hits up to the end of the page: how many come before those behind is not
+        // known yet.
         let query_here = SearchQuery {
             offset: 0,
             limit: query.offset.saturating_add(query.limit),
@@ -169,6 +190,7 @@ impl Front {
         let now = self.registry.now();
         let shown = |hit: Hit, is_local: bool| {
             let head = catalog.get(&hit.head.id.key());
+            // Both indexes may have the id by now; the catalog says which of the two counts.
             let head = head.filter(|head| head.active.is_some() && head.is_local() == is_local);
             head.cloned().map(|head| Hit { head, ..hit })
         };
@@ -197,7 +219,9 @@ impl Front {
         let mut suggestions = others.suggestions;
         if here.total > 0 {
             let unsorted = analysis::unsorted(query.sort);
-            suggestions.retain(|said| said == BUILDING || unsorted.as_ref() == Some(said));
+            // The index behind found nothing and says what to do, though there are hits in
+            // front.
+            suggestions.retain(|step| step == BUILDING || unsorted.as_ref() == Some(step));
         }
         let mut analysis = others.analysis;
         if others.total == 0 && here.total > 0 {
@@ -235,16 +259,13 @@ fn counted(here: Vec<Facet>, mut all: Vec<Facet>) -> Vec<Facet> {
                 None => known.values.push((value, count)),
             }
         }
-        known
-            .values
-            .sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        known.values.truncate(MAX_FACET_VALUES);
+        analysis::keep_most_frequent(&mut known.values, MAX_FACET_VALUES);
     }
     all
 }
 
-/// The order of two hits of different indexes: that of either, and of what is equal there the
-/// nearer place first.
+/// The order of two hits of different indexes: that of either, and among equals the nearer
+/// location first.
 fn order(a: &Hit, b: &Hit, sort: Sort, now: Timestamp) -> Ordering {
     let score = |hit: &Hit| hit.why.words + hit.why.meaning;
     let by_relevance = || {

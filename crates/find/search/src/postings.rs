@@ -1,9 +1,9 @@
-//! What a segment of the index says of a word: each skill that has it, once.
+//! Postings of a word in a segment of the index: each skill that has it, once.
 //!
-//! A word is looked for in eight parts of a skill and in several forms, each of which
+//! A word is searched for in eight parts of a skill and in several forms, each of which
 //! has its own postings. They are added up when the word is asked for, and the sums
-//! are kept: a segment never changes, so they are right for as long as it lives. What
-//! was deleted from it since is among them, and left out when they are read.
+//! are cached: a segment never changes, so they are right for as long as it lives.
+//! Deleted documents are among them, and left out when they are read.
 //!
 //! The score of a word in a skill is that of BM25F (Robertson, Zaragoza and Taylor,
 //! "Simple BM25 extension to multiple weighted fields", CIKM 2004): occurrences are
@@ -23,20 +23,20 @@ use tantivy::schema::{IndexRecordOption, Term};
 use super::schema::{Fields, PART_COUNT, Part};
 use super::terms::{Group, WordForm};
 
-/// Bytes of postings that are kept, at least.
+/// Bytes of the cache of postings, at least.
 const MIN_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 /// Bytes for each skill, where that is more: with as many the words of usual queries
 /// are all there.
 const CACHE_BYTES_PER_SKILL: u64 = 256;
-/// Words of which as many are kept, about: a word of some hundred skills is usual.
+/// The estimated number of cached words: a word of some hundred skills is usual.
 const CACHE_WORD_CAPACITY: usize = 16 * 1024;
-/// Bytes that an entry takes beside its postings and its word.
+/// Bytes that an entry takes besides its postings and its word.
 const ENTRY_OVERHEAD_BYTES: usize = 128;
-/// Where more than one in so many documents has a word, all of them are read to put
+/// Where more than one in this many documents has a word, all of them are read to put
 /// them into order.
 const READ_ALL_RATIO: usize = 16;
 
-/// What an occurrence counts by its part.
+/// The weight of an occurrence by its part.
 struct FieldWeights {
     /// Of an occurrence.
     weight: f32,
@@ -68,13 +68,13 @@ fn field_weights(part: Part) -> FieldWeights {
 /// How soon more occurrences stop counting.
 const SATURATION_FACTOR: f32 = 1.2;
 
-/// A word in a skill, in eight bytes: the fewer, the more words are kept.
+/// A word in a skill, in eight bytes: the fewer, the more words fit into the cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Posting {
     /// The skill's document in the segment.
     pub(super) document: u32,
-    /// The value, with the parts in the last eight bits of its fraction: what is left
-    /// of that tells values apart that differ by a thirty thousandth.
+    /// The value, with the parts in the last eight bits of its fraction: the rest of that
+    /// distinguishes values that differ by a thirty thousandth.
     packed: u32,
 }
 
@@ -87,7 +87,7 @@ impl Posting {
         }
     }
 
-    /// What its occurrences count, from 0 to 1.
+    /// The value of its occurrences, from 0 to 1.
     pub(super) fn value(self) -> f32 {
         f32::from_bits(self.packed & !u32::from(u8::MAX))
     }
@@ -99,11 +99,11 @@ impl Posting {
     }
 }
 
-/// The postings of words that were asked for last.
+/// A cache of the postings of words.
 pub(super) struct Postings {
-    /// One cache for all: a share of its bytes would not hold the longest lists. It is
-    /// locked for a look and no longer.
-    kept: Mutex<PostingsCache>,
+    /// One cache for all: a shard of its bytes would not hold the longest lists. It is
+    /// locked for a lookup and no longer.
+    cache: Mutex<PostingsCache>,
 }
 
 type PostingsCache = Cache<(SegmentId, Arc<str>), Arc<[Posting]>, PostingsWeight>;
@@ -120,7 +120,7 @@ impl quick_cache::Weighter<(SegmentId, Arc<str>), Arc<[Posting]>> for PostingsWe
 impl Default for Postings {
     fn default() -> Self {
         Self {
-            kept: Mutex::new(Cache::with_weighter(
+            cache: Mutex::new(Cache::with_weighter(
                 CACHE_WORD_CAPACITY,
                 MIN_CACHE_BYTES,
                 PostingsWeight,
@@ -145,8 +145,8 @@ struct Sum {
 }
 
 impl Postings {
-    /// Keeps as much as so many skills need. It grows by doubling, since what is kept
-    /// is gone through each time.
+    /// Grows the cache to what this many skills need. It grows by doubling, since each resize
+    /// goes through all entries.
     pub(super) fn make_capacity(&self, skills: usize) {
         let needed = (skills as u64).saturating_mul(CACHE_BYTES_PER_SKILL);
         let bytes = needed
@@ -160,14 +160,14 @@ impl Postings {
         });
     }
 
-    /// Keeps none of them.
+    /// Empties the cache.
     #[cfg(test)]
     pub(super) fn forget(&self) {
         self.with(Cache::clear);
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut PostingsCache) -> T) -> T {
-        work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The skills of a segment that have a word, by document.
@@ -186,9 +186,10 @@ impl Postings {
         if let Some(postings) = self.with(|kept| kept.get(&key).map(Arc::clone)) {
             return Ok(postings);
         }
+        // Segments differ in size. The values are zeros: `take` leaves the buffer empty.
         sums.all.resize(reader.max_doc() as usize, Sum::default());
         let read = read(reader, fields, group, sums);
-        // Also what was read before an error: the next word finds the buffers empty.
+        // Also after an error: the next word must find the buffers empty.
         let postings = sums.take();
         read?;
         let kept_one = Arc::clone(&postings);
@@ -197,7 +198,7 @@ impl Postings {
     }
 }
 
-/// What tells the postings of a word from those of others: its forms.
+/// The key of the postings of a word: its forms.
 pub(super) fn key(group: &Group) -> Arc<str> {
     let mut key = String::new();
     for form in &group.forms {
@@ -222,7 +223,7 @@ impl Sums {
         sum.parts |= part;
     }
 
-    /// What was added up, by document; the buffers are empty then.
+    /// Takes the sums, by document; the buffers are empty then.
     fn take(&mut self) -> Arc<[Posting]> {
         let posting = |document: u32, sum: &mut Sum| {
             let Sum { value, parts } = std::mem::take(sum);
@@ -308,7 +309,7 @@ fn each(
     Ok(())
 }
 
-/// What an occurrence counts, by part and by each length that the index tells apart.
+/// The weight of an occurrence, by part and by each length that the index distinguishes.
 static BY_LENGTH: LazyLock<[[f32; 256]; PART_COUNT]> = LazyLock::new(|| Part::ALL.map(by_length));
 
 #[expect(clippy::cast_precision_loss, reason = "lengths are rounded anyway")]

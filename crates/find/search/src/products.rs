@@ -4,7 +4,7 @@
 /// Bytes of a part of a row: two values each, the first half of the values in the low
 /// bits.
 pub(super) const PART_BYTES: usize = 32;
-/// What a value of nothing is in a row, whose values are from 0 to 15.
+/// The value of zero in a row, whose values are from 0 to 15.
 pub(super) const ZERO_OFFSET: u8 = 8;
 
 /// The values of a query, as a part of a row has them: for the low bits and for the
@@ -26,7 +26,7 @@ pub(super) fn products(rows: &[[u8; PART_BYTES]], query: &[Values], each: impl F
     anywhere(rows, query, each);
 }
 
-/// In what every processor has.
+/// With instructions that every processor has.
 fn anywhere(rows: &[[u8; PART_BYTES]], query: &[Values], mut each: impl FnMut(i32)) {
     for row in rows.chunks_exact(query.len()) {
         let mut sum = 0;
@@ -125,10 +125,13 @@ mod x86 {
                         for (row, [of_low, of_high]) in row.iter().zip(query) {
                             let row: __m256i = cast(*row);
                             let low = avx2._mm256_and_si256(row, low_bits);
+                            // There is no shift of single bytes. What comes in from the neighbor
+                            // is masked off.
                             let high = avx2._mm256_srli_epi16::<4>(row);
                             let high = avx2._mm256_and_si256(high, low_bits);
                             let low = avx2._mm256_maddubs_epi16(low, cast(*of_low));
                             let high = avx2._mm256_maddubs_epi16(high, cast(*of_high));
+                            // At most 4 · 15 · 127, so nothing saturates in 16 bits.
                             let both = avx2._mm256_add_epi16(low, high);
                             let products = cast(avx2._mm256_madd_epi16(both, ones));
                             *sum = v3.wrapping_add_i32x8(*sum, products);
@@ -142,11 +145,11 @@ mod x86 {
         );
     }
 
-    /// Each of four sums, added up. No closure: it would not be part of the caller, whose
-    /// instructions this is made of.
+    /// Adds up each of four sums. No closure: it would not be inlined into the caller, whose
+    /// instruction set it needs.
     #[expect(
         clippy::inline_always,
-        reason = "what is not part of the caller has not its instructions"
+        reason = "code outside of the caller does not have its instruction set"
     )]
     #[inline(always)]
     fn added_up(avx2: Avx2, [a, b, c, d]: [i32x8; 4]) -> [i32; 4] {

@@ -1,54 +1,54 @@
-//! What is looked for, and in which order.
+//! The query of a search, and its order.
 
 use std::cmp::Ordering;
 
 use super::filter::Filters;
 
-/// What skills are ordered by.
+/// The key of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SortBy {
-    /// How well they answer.
+    /// Their relevance.
     #[default]
     Relevance,
     /// Their quality; those without a score come last.
     Score,
     /// Stars of their repositories; none are known yet.
     Stars,
-    /// When they last changed.
+    /// The time of their last change.
     Updated,
 }
 
 /// An order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sort {
-    /// By what.
+    /// The key.
     pub by: SortBy,
     /// The least first.
     pub ascending: bool,
 }
 
-/// What to look for.
+/// The query of a search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchQuery {
     /// Words, a name, or a sentence.
     pub text: String,
-    /// What a skill must have.
+    /// The filters.
     pub filters: Filters,
     /// The order.
     pub sort: Sort,
-    /// Skills to pass over.
+    /// Skills to skip.
     pub offset: usize,
     /// Skills at most.
     pub limit: usize,
-    /// Count what is found by its properties.
+    /// Count the hits by their properties.
     pub facets: bool,
-    /// Look for words only.
+    /// Search by words only.
     pub words_only: bool,
     /// Leave the snippets out, for which texts of skills are read.
     pub no_snippets: bool,
 }
 
-/// The order of two scores; whoever has none comes last, either way.
+/// The order of two scores; a missing one comes last, either way.
 pub(super) fn by_score(a: Option<f64>, b: Option<f64>, ascending: bool) -> Ordering {
     match (a, b) {
         (Some(a), Some(b)) if ascending => a.total_cmp(&b),

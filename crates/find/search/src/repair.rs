@@ -1,4 +1,4 @@
-//! What a word may have meant that no skill has.
+//! Corrections of words that no skill has.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,19 +18,12 @@ const MIN_TWO_TYPO_CHARS: usize = 7;
 /// Letters of a word that was written together with another.
 const MIN_PART_CHARS: usize = 3;
 
-/// The words that skills have.
-pub(super) struct Dictionary<'a> {
-    snapshot: &'a Snapshot,
-}
+/// The words that the skills of a state of the index have.
+pub(super) struct Dictionary<'a>(pub(super) &'a Snapshot);
 
-impl<'a> Dictionary<'a> {
-    /// Those of a state of the index.
-    pub(super) fn new(snapshot: &'a Snapshot) -> Self {
-        Self { snapshot }
-    }
-
+impl Dictionary<'_> {
     fn has(&self, field: Field, text: &str) -> tantivy::Result<bool> {
-        for segment in self.snapshot.segments() {
+        for segment in self.0.segments() {
             let index = segment.reader.inverted_index(field)?;
             let term = Term::from_field_text(field, text);
             if let Some(info) = index.get_term_info(&term)?
@@ -45,7 +38,7 @@ impl<'a> Dictionary<'a> {
     /// A part of a skill has a word of this stem.
     pub(super) fn has_stem(&self, stem: &str) -> tantivy::Result<bool> {
         // The long texts first, which most words are in.
-        for field in self.snapshot.fields.parts.into_iter().rev() {
+        for field in self.0.fields.parts.into_iter().rev() {
             if self.has(field, stem)? {
                 return Ok(true);
             }
@@ -55,18 +48,18 @@ impl<'a> Dictionary<'a> {
 
     /// A name, description or tag has this word.
     pub(super) fn has_word(&self, word: &str) -> tantivy::Result<bool> {
-        self.has(self.snapshot.fields.vocabulary, word)
+        self.has(self.0.fields.vocabulary, word)
     }
 
-    /// Words of names that begin so and are longer, the first of them.
+    /// The first words of names that begin with this and are longer.
     pub(super) fn names_beginning(
         &self,
         beginning: &str,
         max: usize,
     ) -> tantivy::Result<BTreeSet<String>> {
         let mut found = BTreeSet::new();
-        for segment in self.snapshot.segments() {
-            let index = segment.reader.inverted_index(self.snapshot.fields.names)?;
+        for segment in self.0.segments() {
+            let index = segment.reader.inverted_index(self.0.fields.names)?;
             let from = index.terms().range().ge(beginning);
             let mut words = from.into_stream()?;
             let mut of_segment = 0;
@@ -87,8 +80,8 @@ impl<'a> Dictionary<'a> {
         Ok(found)
     }
 
-    /// Words of names, descriptions and tags within so many wrong letters, or of these
-    /// only those that begin with the same, each with the number of skills that have it.
+    /// Words of names, descriptions and tags within `wrong` letters, or only those that begin
+    /// with the same letter, each with the number of skills that have it.
     fn within(
         &self,
         word: &str,
@@ -96,8 +89,8 @@ impl<'a> Dictionary<'a> {
         same_first: bool,
     ) -> tantivy::Result<BTreeMap<String, u32>> {
         let mut found = BTreeMap::new();
-        let field = self.snapshot.fields.vocabulary;
-        for segment in self.snapshot.segments() {
+        let field = self.0.fields.vocabulary;
+        for segment in self.0.segments() {
             let index = segment.reader.inverted_index(field)?;
             for near in segment.kept.vocabulary.within(word, wrong, same_first) {
                 let info = index.get_term_info(&Term::from_field_text(field, near))?;
@@ -130,8 +123,8 @@ fn is_used(
     Ok(false)
 }
 
-/// How many skills of a segment have a word. What was deleted stays in a segment until
-/// it is merged, and says nothing any more; nor does what is not seen.
+/// Counts the skills of a segment that have a word. Deleted documents stay in a segment until it
+/// is merged, and do not count; nor do hidden ones.
 fn skills_with(
     segment: SegmentView<'_>,
     index: &InvertedIndexReader,
@@ -150,7 +143,7 @@ fn skills_with(
 }
 
 /// The words nearest to one that no skill has, those first that most skills have. The
-/// first letter is seldom wrong: it is tried last, and never beside another.
+/// first letter is seldom wrong: it is tried last, and never with another.
 ///
 /// # Errors
 /// The index cannot be read.

@@ -1,5 +1,5 @@
-//! What words and meaning say of each skill: one after the other, or side by side where
-//! there is much to read.
+//! Scores each skill by words and by meaning: one after the other, or in parallel where there is
+//! much to read.
 
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
@@ -17,13 +17,13 @@ pub(super) fn reading<T>(read: impl FnOnce() -> tantivy::Result<T>) -> Result<T,
     Ok(caught(read).map_err(Error::Panicked)??)
 }
 
-/// Skills from which on meaning is read beside the words, on a thread of its own. With
-/// fewer a thread that has to wait for its turn costs more than it saves. Few in tests,
+/// The number of skills from which on meaning is read in parallel to the words, on a thread of its
+/// own. With fewer, a thread that has to wait for its turn costs more than it saves. Few in tests,
 /// so that they read both ways.
 const PARALLEL_THRESHOLD: usize = if cfg!(test) { 4 } else { 200_000 };
 
-/// Reads what words and meaning say of each skill. The thread beside, where there is one,
-/// ends with the search, and so is bounded by its permit.
+/// Scores each skill by words and by meaning. The second thread, where there is one, ends with
+/// the search, and so is bounded by its permit.
 ///
 /// # Errors
 /// The index cannot be read, or the embedder failed.
@@ -35,6 +35,7 @@ pub(super) fn lexical_and_semantic(
     scratch: &mut Scratch,
     vector: &OnceLock<Vec<f32>>,
 ) -> Result<TermWeights, Error> {
+    // Taken out, so that a thread can fill it while this one fills the rest of the scratch.
     let near = std::mem::take(&mut scratch.near);
     let meaning = |mut near: Vec<f32>| {
         let read = by_meaning(inner, snapshot, query, vector, &mut near);
@@ -43,16 +44,16 @@ pub(super) fn lexical_and_semantic(
     let mut words =
         || reading(|| lexical::score(snapshot, &inner.postings, &terms.groups, scratch));
     let (near, weighed) = if snapshot.slots.len() < PARALLEL_THRESHOLD || query.words_only {
-        // Meaning first: what words say is read again later, and stays near the
+        // Meaning first: the scores of words are read again later, and stay in the cache of the
         // processor this way.
         (meaning(near)?, words()?)
     } else {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new();
-            let beside = thread.spawn_scoped(scope, move || meaning(near));
+            let parallel = thread.spawn_scoped(scope, move || meaning(near));
             let weighed = words();
-            let near = match beside {
-                Ok(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            let near = match parallel {
+                Ok(parallel) => parallel.join().unwrap_or_else(|panic| resume_unwind(panic)),
                 // The system has no thread to give: one after the other, then.
                 Err(_) => meaning(Vec::new()),
             };
@@ -63,7 +64,7 @@ pub(super) fn lexical_and_semantic(
     Ok(weighed)
 }
 
-/// How near each skill is to the query in meaning.
+/// Computes the similarity of each skill to the query in meaning.
 fn by_meaning(
     inner: &Inner,
     snapshot: &Snapshot,
@@ -75,7 +76,7 @@ fn by_meaning(
     let Some(embedder) = inner.embedder.as_ref().filter(|_| !query.words_only) else {
         return Ok(());
     };
-    // Another index may have had it made.
+    // The other index may have made it.
     let vector = if let Some(vector) = vector.get() {
         vector
     } else {

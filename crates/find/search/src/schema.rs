@@ -18,11 +18,11 @@ pub enum Part {
     Description,
     /// The headings of its instructions.
     Headings,
-    /// Who it comes from.
+    /// Its author.
     Author,
     /// Its instructions.
     Body,
-    /// The text files beside them.
+    /// The text files next to them.
     Files,
 }
 
@@ -75,9 +75,9 @@ pub(super) const ORDINAL: &str = "ordinal";
 pub(super) struct Fields {
     /// The skill's key, by which its document is replaced.
     pub(super) key: Field,
-    /// Its number in all that is kept by skill.
+    /// Its number in all that is stored by skill.
     pub(super) ordinal: Field,
-    /// What is remembered of it.
+    /// Its stored facts.
     pub(super) facts: Field,
     /// The signature of its text: none where it has no words.
     pub(super) signature: Field,
@@ -85,7 +85,7 @@ pub(super) struct Fields {
     pub(super) parts: [Field; PART_COUNT],
     /// Whole words of its name: they are found by how they begin.
     pub(super) names: Field,
-    /// Whole words of what it says first: spelling is repaired by them.
+    /// Whole words of its name, description and tags: spelling is corrected by them.
     pub(super) vocabulary: Field,
 }
 
@@ -98,6 +98,7 @@ pub(super) fn schema() -> (Schema, Fields) {
         TextOptions::default().set_indexing_options(indexing.set_fieldnorms(norms))
     };
     let part = text(STEMS, IndexRecordOption::WithFreqs, true);
+    // Only asked whether a skill has the word, so neither counts nor lengths are stored.
     let words = text(WORDS, IndexRecordOption::Basic, false);
     let fields = Fields {
         parts: Part::ALL.map(|name| builder.add_text_field(name.name(), part.clone())),

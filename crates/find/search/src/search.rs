@@ -11,6 +11,7 @@ use super::analysis::{self, Analysis};
 use super::explain::{Explainer, MatchExplanation};
 use super::fuse::{self, MIN_NEAR, Tier};
 use super::lexical::{Cell, Scratch, TermWeights};
+use super::local::Layer;
 use super::query::{SearchQuery, Sort, SortBy, by_score};
 use super::snapshot::{Slot, Snapshot};
 use super::terms::Terms;
@@ -20,11 +21,11 @@ use super::{Error, Inner, retrieve, tokens};
 use embed::Embedder;
 use executor::Stop;
 use model::Location;
-use registry::{Catalog, Head};
+use registry::Head;
 
 /// Skills that only meaning finds, at most.
 const MAX_SEMANTIC_ONLY: usize = 50;
-/// Skills whose meanings are looked at together.
+/// Skills whose similarities are checked together.
 const MAX_BATCH: usize = 64;
 /// Values of a facet that are counted out.
 pub(super) const MAX_FACET_VALUES: usize = 20;
@@ -36,11 +37,11 @@ const MAX_CONFUSABLES: usize = 64;
 pub struct Hit {
     /// The skill.
     pub head: Arc<Head>,
-    /// Why it was found.
+    /// The explanation of the match.
     pub why: MatchExplanation,
 }
 
-/// How many of what was found have which value.
+/// The counts of the values of a property among the hits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facet {
     /// The property.
@@ -49,26 +50,26 @@ pub struct Facet {
     pub values: Vec<(String, usize)>,
 }
 
-/// What was found.
-#[derive(Debug, Clone)]
+/// The results of a search.
+#[derive(Debug, Clone, Default)]
 pub struct SearchResults {
-    /// A page of it, the best first.
+    /// A page of the hits, the best first.
     pub hits: Vec<Hit>,
     /// How many were found.
     pub total: usize,
     /// There are some behind this page.
     pub has_more: bool,
-    /// How the query was understood.
+    /// The analysis of the query.
     pub analysis: Analysis,
     /// Counts, where they were asked for.
     pub facets: Vec<Facet>,
-    /// What to do where nothing was found.
+    /// Suggestions where nothing was found.
     pub suggestions: Vec<String>,
 }
 
-/// What is found.
+/// The ranked hits.
 struct Ranking {
-    /// The best of it, in no order.
+    /// The best of them, in no order.
     ranked: Vec<Ranked>,
     /// How many were found.
     total: usize,
@@ -76,7 +77,7 @@ struct Ranking {
     unfiltered: usize,
 }
 
-/// What a search leaves for the next one, which is spared to make it.
+/// Buffers and caches that a search leaves for the next one.
 #[derive(Default)]
 pub(super) struct SearchScratch {
     scratch: Scratch,
@@ -90,41 +91,15 @@ struct Search<'a> {
     query: &'a SearchQuery,
     terms: Terms,
     weighed: TermWeights,
-    /// What of the index is seen; none: all of it.
+    /// The part of the index that is seen; none: all of it.
     layer: Option<Layer<'a>>,
-    /// What meaning counts.
+    /// The weight of meaning.
     meaning: f32,
-    /// When it is, for what depends on how old a skill is.
+    /// The current time, for scores that depend on the age of a skill.
     now: Timestamp,
 }
 
-/// What one of two indexes shows of its skills where one is in front of the other.
-#[derive(Clone, Copy)]
-pub(super) struct Layer<'a> {
-    /// All skills that there are.
-    pub(super) catalog: &'a Catalog,
-    /// The index is that of the skills of folders, the one in front.
-    pub(super) is_front: bool,
-    /// How much of the query words answer in the other one.
-    pub(super) answered: f32,
-    /// The vector of the query, once one of them had it made.
-    pub(super) vector: &'a OnceLock<Vec<f32>>,
-}
-
-impl Layer<'_> {
-    /// The index may have skills that are not to be seen.
-    fn hides_any(&self) -> bool {
-        self.is_front || self.catalog.hides_any()
-    }
-
-    /// A skill of the index is the one that its id leads to.
-    fn shows(&self, slot: &Slot) -> bool {
-        let head = self.catalog.get(&slot.head.id.key());
-        self.is_front == head.is_some_and(|head| head.is_local())
-    }
-}
-
-/// Runs a search on a state of the index. Says also how much of the query words answer.
+/// Runs a search on a state of the index. Returns also how much of the query words answer.
 ///
 /// # Errors
 /// The index cannot be read, or the embedder failed.
@@ -141,13 +116,13 @@ pub(super) fn run(
     let own = OnceLock::new();
     let vector = layer.map_or(&own, |layer| layer.vector);
     let weighed = retrieve::lexical_and_semantic(inner, snapshot, query, &terms, scratch, vector)?;
-    // Words that nobody has, in no language either: what is near to them is so by accident.
+    // Words that no skill has, in no language: neighbors in meaning are accidental.
     let is_noise = |embedder: &Arc<dyn Embedder>| embedder.is_noise(&query.text);
     if scratch.touched().is_empty() && inner.embedder.as_ref().is_some_and(is_noise) {
         scratch.near.clear();
     }
     let touched = scratch.touched().iter();
-    // How much words answer is asked of both indexes, so that meaning counts the same in
+    // How much words answer is taken from both indexes, so that meaning counts the same in
     // either.
     let best = fuse::answered(&weighed, touched.map(|ordinal| scratch.cell(*ordinal)));
     let best = layer.map_or(best, |layer| layer.answered.max(best));
@@ -200,7 +175,7 @@ pub(super) fn run(
 }
 
 impl Search<'_> {
-    /// What is found and let through, as much of it as is needed.
+    /// The hits that pass the filters, as many as are needed.
     fn rank(&self, scratch: &Scratch) -> Ranking {
         // Until it has caught up, the index holds documents of skills that are gone.
         let everything = self.query.filters.is_empty()
@@ -220,7 +195,7 @@ impl Search<'_> {
                 continue;
             }
             total += 1;
-            // Most are far behind, which the most that they can score tells.
+            // Most are far behind, which their upper bound already shows.
             let cell = scratch.cell(*ordinal);
             let upper_bound = self.weighed.upper_bound(cell) + self.by_meaning(*ordinal, scratch);
             if upper_bound >= best.min() || self.may_be_meant(cell) {
@@ -236,6 +211,7 @@ impl Search<'_> {
                 continue;
             }
             for (ordinal, meaning) in (first..).zip(some) {
+                // With a word of the query it was counted above.
                 if is_near(*meaning) && scratch.cell(ordinal).any == 0 && takes(ordinal) {
                     let score = self.meaning * meaning;
                     near.offer(self.placed(ordinal, Tier::Meaning, 0.0, score));
@@ -254,7 +230,7 @@ impl Search<'_> {
         }
     }
 
-    /// The filters let it through.
+    /// The skill passes the filters.
     fn takes(&self, ordinal: u32) -> bool {
         let slot = self.snapshot.slot(ordinal);
         slot.is_some_and(|slot| {
@@ -274,13 +250,13 @@ impl Search<'_> {
             .saturating_add(self.snapshot.confusables)
     }
 
-    /// What meaning gives a skill with words of the query: nothing where it has no vector yet.
+    /// The score by meaning of a skill with words of the query: 0 where it has no vector yet.
     fn by_meaning(&self, ordinal: u32, scratch: &Scratch) -> f32 {
         let near = scratch.near.get(ordinal as usize).copied();
         self.meaning * near.unwrap_or_default().max(0.0)
     }
 
-    /// The place of a skill that has words of the query.
+    /// The rank of a skill that has words of the query.
     fn by_words(&self, ordinal: u32, scratch: &Scratch) -> Ranked {
         let cell = scratch.cell(ordinal);
         let has_all = self.has_all(cell);
@@ -324,12 +300,13 @@ impl Search<'_> {
         }
     }
 
-    /// The place of any skill, where it is found.
+    /// The rank of any skill, where it is found.
     fn ranked(&self, ordinal: u32, scratch: &Scratch) -> Option<Ranked> {
         let ranked = if scratch.cell(ordinal).any > 0 {
             self.by_words(ordinal, scratch)
         } else {
             let near = scratch.near.get(ordinal as usize).copied();
+            // Below that a search would not have found it, so nothing falls back behind it.
             let near = near.filter(|near| *near >= MIN_NEAR)?;
             self.placed(ordinal, Tier::Meaning, 0.0, self.meaning * near)
         };
@@ -346,7 +323,7 @@ impl Search<'_> {
     }
 
     /// Puts a skill behind the one whose name it looks like (`preact` is not like `react`),
-    /// unless somebody has loaded it: a name alone earns no place before who had it first.
+    /// unless somebody has loaded it: a name alone does not rank it before the older one.
     fn demote_confusables(&self, ranked: &mut [Ranked], scratch: &Scratch) -> Result<(), Error> {
         if self.snapshot.confusables == 0 {
             return Ok(());
@@ -367,6 +344,8 @@ impl Search<'_> {
             if first.order(ranked) == Ordering::Less {
                 continue;
             }
+            // Each is a read of the store, and anybody can publish a hundred names that look
+            // alike.
             looked_up += 1;
             if looked_up <= MAX_CONFUSABLES && self.has_earned(&slot.head)? {
                 continue;
@@ -389,6 +368,8 @@ impl Search<'_> {
             .iter()
             .filter_map(|ordinal| Some((*ordinal, &self.snapshot.slot(*ordinal)?.head)))
             .min_by_key(|(_, head)| {
+                // `false` comes first: skills of the project and the user are the operator's
+                // own.
                 let own = head.id.location() == Location::Global;
                 (own, head.trust_tier(), head.created_at, head.id.key())
             })
@@ -401,8 +382,7 @@ impl Search<'_> {
         Ok(usage.iter().any(|(_, usage)| usage.loads > 0))
     }
 
-    /// Puts what is found into its order, as far as the page needs it, and cuts the
-    /// page out.
+    /// Sorts the hits as far as the page needs it, and cuts the page out.
     fn page(&self, ranked: &mut [Ranked]) -> Vec<Ranked> {
         let sort = self.query.sort;
         let updated = |ranked: &Ranked| {
@@ -428,6 +408,8 @@ impl Search<'_> {
         let needed = end.max(analysis::MAX_EXAMINED_SKILLS);
         let ranked = match ranked.len() {
             len if len > needed => {
+                // A page needs few of many: these are picked in linear time, and only they are
+                // sorted.
                 ranked.select_nth_unstable_by(needed, order);
                 ranked.split_at_mut(needed).0
             }
@@ -469,8 +451,7 @@ impl Search<'_> {
             .into_iter()
             .map(|(field, counts)| {
                 let mut values: Vec<_> = counts.into_iter().collect();
-                values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-                values.truncate(MAX_FACET_VALUES);
+                analysis::keep_most_frequent(&mut values, MAX_FACET_VALUES);
                 Facet { field, values }
             })
             .filter(|facet| !facet.values.is_empty())

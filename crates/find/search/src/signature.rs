@@ -1,4 +1,4 @@
-//! How much of their texts two skills share, told without the texts.
+//! Estimates how much of their texts two skills share, without the texts.
 //!
 //! The similarity of two texts is that of the sets of their shingles, three words in a row
 //! each: what is in both, as a share of what is in either (Jaccard). A signature estimates it
@@ -11,8 +11,8 @@
 //!   2017).
 //!
 //! So the share of equal bytes is the similarity, off by sqrt(s (1 - s) / 128) on average:
-//! .035 at .8, .02 at .95, nothing at 1. Both the bytes of skills in the index and those of
-//! what is compared with them are made here, so whoever changes how makes the index anew
+//! .035 at .8, .02 at .95, nothing at 1. The bytes of skills in the index and those of
+//! a skill that is compared with them are both made here, so a change here needs a new index
 //! (`indexer::FORM`).
 
 use super::tokens;
@@ -26,7 +26,7 @@ const BINS_PER_SHINGLE: u64 = 8;
 /// How often bytes of different texts are equal by chance.
 const CHANCE_PROBABILITY: f64 = 1.0 / 256.0;
 
-/// What is kept of a text.
+/// The signature of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Signature([u8; BYTES]);
 
@@ -42,6 +42,8 @@ impl Signature {
         let mut bytes = [0; BYTES];
         for (bin, byte) in bytes.iter_mut().enumerate() {
             // Some bin has something, and every bin is asked sooner or later.
+            // The same bins in every text, so that similar short texts borrow from the same
+            // ones.
             let tries = (1..).map(|at| index(mixed((bin as u64) << 32 | at)));
             let from = std::iter::once(bin).chain(tries).find(|bin| has(*bin));
             let lowest = from.and_then(|bin| bins.get(bin)).copied();
@@ -50,12 +52,12 @@ impl Signature {
         Some(Self(bytes))
     }
 
-    /// The one that was kept as these bytes; none where they are none.
+    /// Reads a stored signature; none where the bytes are none.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    /// What it is kept as.
+    /// Its bytes, to be stored.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -95,7 +97,7 @@ fn throw(shingle: u64, bins: &mut [u64; BYTES]) {
     for at in 0..BINS_PER_SHINGLE {
         let hash = mixed(shingle.wrapping_add(at));
         if let Some(lowest) = bins.get_mut(index(hash)) {
-            // What chose the bin says nothing within it.
+            // The remainder chose the bin, so it says nothing within it.
             *lowest = (*lowest).min(hash / BYTES as u64);
         }
     }

@@ -1,5 +1,4 @@
-//! Skills whose texts are nearly the same as that of another one: copies, and what became of
-//! them.
+//! Near-duplicates of a skill.
 //!
 //! Every skill of the index has the signature of its description and its instructions
 //! ([`signature`](super::signature)), and all of them are compared with that of the skill in
@@ -16,7 +15,7 @@ use super::{Error, SearchIndex, document};
 use executor::{Kind, Stop};
 use registry::Head;
 
-/// Skills that are compared before it is looked whether to stop.
+/// Skills that are compared between two checks whether to stop.
 const STOP_CHECK_INTERVAL: usize = 16 * 1024;
 
 /// A skill with nearly the text of another one.
@@ -62,7 +61,7 @@ impl SearchIndex {
         executor.run_fallible(Kind::Search, find).await
     }
 
-    /// The same on this thread.
+    /// Does the same on this thread.
     ///
     /// # Errors
     /// The skill cannot be read; it is to stop.
@@ -77,6 +76,7 @@ impl SearchIndex {
         let registry = self.registry();
         let catalog = registry.catalog();
         let version = registry.to_compare(head)?;
+        // Not from the index, in which a blocked or withdrawn skill is not.
         let signature = document::signature_of(registry, &version)?;
         let of_folders = front.and_then(Front::snapshot);
         let stored = self.inner.snapshot.load_full();

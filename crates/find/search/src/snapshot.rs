@@ -1,4 +1,4 @@
-//! What a search sees: a state of the index that does not change any more.
+//! Snapshots: immutable states of the index, which searches read.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use super::vocabulary::Vocabulary;
 use model::{Digest, SkillId, VersionNumber};
 use registry::Head;
 
-/// A skill of the index. Its ordinal is its number in all that is kept by skill.
+/// A skill of the index. Its ordinal is its number in all that is stored by skill.
 #[derive(Debug, Clone)]
 pub(super) struct Slot {
     /// The skill as it was when it was indexed.
     pub(super) head: Arc<Head>,
     /// The version that is indexed.
     pub(super) number: VersionNumber,
-    /// Digest of the text that its meaning is taken from.
+    /// Digest of the text that its vector is made of.
     pub(super) meaning: Digest,
     /// The signature of its text; none where it has no words.
     pub(super) signature: Option<Signature>,
@@ -29,7 +29,7 @@ pub(super) struct Slot {
     pub(super) has_tests: bool,
     /// It holds examples.
     pub(super) has_examples: bool,
-    /// What its name looks like to a person: names that look alike are one.
+    /// The look of its name: names that look alike have the same.
     pub(super) skeleton: Arc<str>,
     /// Another name looks like it.
     pub(super) confusable: bool,
@@ -45,7 +45,7 @@ pub(super) struct Snapshot {
     pub(super) searcher: Searcher,
     /// The fields that they are in.
     pub(super) fields: Fields,
-    /// What is kept of each segment.
+    /// The data in memory for each segment.
     pub(super) segments: Vec<Arc<Segment>>,
     /// The skills.
     pub(super) slots: Slots,
@@ -53,7 +53,7 @@ pub(super) struct Snapshot {
     pub(super) alike: imbl::HashMap<Arc<str>, Arc<[u32]>>,
     /// How many of the skills look like another.
     pub(super) confusables: usize,
-    /// What decides among equals.
+    /// The tie-break keys.
     pub(super) tie_breaks: TieBreakKeys,
     /// Their meanings.
     pub(super) vectors: Vectors,
@@ -74,8 +74,8 @@ pub(super) struct Snapshot {
 pub(super) struct Ordinals(Box<[u64]>);
 
 impl Ordinals {
-    /// Those of the skills that are there and for which `has` says so. It is asked for each
-    /// ordinal, in their order.
+    /// The ordinals for which `has` returns true. It is called for each ordinal, in their
+    /// order.
     fn of(slots: &Slots, mut has: impl FnMut(Option<&Slot>, u32) -> bool) -> Self {
         let mut words = vec![0; slots.len().div_ceil(64)];
         for (ordinal, slot) in (0..).zip(slots) {
@@ -101,9 +101,9 @@ impl Ordinals {
 /// A segment of a state of the index.
 #[derive(Clone, Copy)]
 pub(super) struct SegmentView<'a> {
-    /// What was written.
+    /// The segment on disk.
     pub(super) reader: &'a SegmentReader,
-    /// What is kept of it.
+    /// Its data in memory.
     pub(super) kept: &'a Segment,
     seen: Option<&'a Ordinals>,
 }
@@ -126,16 +126,17 @@ impl SegmentView<'_> {
 }
 
 impl Snapshot {
-    /// The same for who sees the skills that `sees` says. `before`: what was seen of a state
-    /// before, of which most skills are left as they were.
+    /// The same for a caller that sees the skills for which `sees` returns true. `before` is its
+    /// view of an earlier state, in which most skills are the same.
     pub(super) fn seen_by(&self, sees: impl Fn(&SkillId) -> bool, before: Option<&Self>) -> Self {
         let known = before.and_then(|before| Some((before.slots.iter(), before.seen.as_ref()?)));
         let (known, shown_before) = known.unzip();
         let mut known = known.into_iter().flatten();
         let shown = Ordinals::of(&self.slots, |slot, ordinal| {
+            // Taken before anything returns: the two lists of slots are walked in step.
             let same = known.next().and_then(Option::as_ref);
             let Some(slot) = slot else { return false };
-            // To see that it is the same skill costs a tenth of finding out who sees it.
+            // To see that the skill is the same costs a tenth of asking `sees`.
             let same = same.filter(|same| Arc::ptr_eq(&same.head, &slot.head));
             match (same, shown_before) {
                 (Some(_), Some(shown)) => shown.has(ordinal),
@@ -160,7 +161,7 @@ impl Snapshot {
         self.seen.as_ref().is_none_or(|seen| seen.has(ordinal))
     }
 
-    /// The segments with what is kept of them.
+    /// The segments with their data in memory.
     pub(super) fn segments(&self) -> impl Iterator<Item = SegmentView<'_>> {
         let readers = self.searcher.segment_readers().iter();
         let seen = self.seen.as_ref();
@@ -169,12 +170,12 @@ impl Snapshot {
     }
 }
 
-/// What is kept of a segment in memory; it never changes.
+/// The data in memory for a segment; it never changes.
 #[derive(Debug)]
 pub(super) struct Segment {
     /// The ordinal of each document.
     pub(super) ordinals: Box<[u32]>,
-    /// The words that spelling is corrected by.
+    /// The words for corrections of spelling.
     pub(super) vocabulary: Vocabulary,
 }
 

@@ -1,11 +1,11 @@
-//! What a query asks for: its words, and for each the forms it may take.
+//! The words of a query, each with the forms that it may take.
 
 use super::Repair;
 use super::repair::{self, Dictionary};
 use super::snapshot::Snapshot;
 use super::tokens::{self, Stemmer};
 
-/// Words of a query that are looked for. The rest of a longer one says little more.
+/// Words of a query that are searched for. The rest of a longer one adds little.
 pub(super) const MAX_QUERY_WORDS: usize = 32;
 /// Words that only begin like a word of the query, at most.
 const MAX_COMPLETIONS: usize = 16;
@@ -15,7 +15,7 @@ const MAX_CORRECTED_WORDS: usize = 3;
 /// Letters from which on a word may be the beginning of another.
 const MIN_PREFIX_CHARS: usize = 3;
 
-/// What another form of a word counts, against the word itself.
+/// The weights of other forms of a word, relative to the word itself.
 const PREFIX_WEIGHT: f32 = 0.6;
 const CORRECTED_WEIGHT: f32 = 0.7;
 const JOINED_WEIGHT: f32 = 0.8;
@@ -23,11 +23,11 @@ const JOINED_WEIGHT: f32 = 0.8;
 /// One way to say a word.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct WordForm {
-    /// Its stem; of a form that is looked for in names only, the whole word.
+    /// Its stem; of a form that is searched for in names only, the whole word.
     pub(super) text: String,
-    /// What a match counts, from 0 to 1.
+    /// The weight of a match, from 0 to 1.
     pub(super) weight: f32,
-    /// Looked for among the whole words of names only.
+    /// Searched for among the whole words of names only.
     pub(super) in_names: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Group {
     pub(super) forms: Vec<WordForm>,
 }
 
-/// What a query asks for.
+/// The words of a query.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Terms {
     /// The words that count.
@@ -49,7 +49,7 @@ pub(super) struct Terms {
     pub(super) interpreted: String,
     /// All words of the query, folded, one space between two.
     pub(super) folded: String,
-    /// Words that no skill has, and what was looked for instead.
+    /// Words that no skill has, and their corrections.
     pub(super) repairs: Vec<Repair>,
     /// Words that no skill has, nor any that is spelled like it.
     pub(super) unknown: Vec<String>,
@@ -73,7 +73,7 @@ impl Terms {
         stemmer: &mut Stemmer,
         query: &str,
     ) -> tantivy::Result<Self> {
-        let dictionary = Dictionary::new(snapshot);
+        let dictionary = Dictionary(snapshot);
         let typed: Vec<String> = tokens::list(query).into_iter().map(|w| w.text).collect();
         let mut terms = Self {
             folded: typed.join(" "),
@@ -83,6 +83,7 @@ impl Terms {
         let mut interpreted = Vec::with_capacity(typed.len());
         let mut words = typed.iter().peekable();
         while let Some(word) = words.next() {
+            // A query of nothing but such words, as `to do`, is looked for as it is.
             if says_something && tokens::is_empty(word) || terms.groups.len() >= MAX_QUERY_WORDS {
                 interpreted.push(word.clone());
                 continue;

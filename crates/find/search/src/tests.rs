@@ -164,7 +164,8 @@ fn a_scan_gives_the_products_of_all_rows_whatever_the_processor() {
     };
     let mut vectors = vectors::Vectors::new(dimensions as usize);
     for ordinal in 0..3_000 {
-        vectors.set(ordinal, &row_of(&vector(ordinal)));
+        let vector = vector(ordinal);
+        vectors.set(ordinal, &vectors::row(&vector, scale(vector.len())));
     }
     assert!(vectors.clear(7), "it was there");
     assert!(!vectors.clear(7), "it is gone");

@@ -1,13 +1,13 @@
-//! What decides among skills with equal scores: a digest of their ids.
+//! Tie-break keys: digests of ids, which order skills with equal scores.
 //!
-//! It says nothing about a skill, which is the point: a name that begins with `aaa`
-//! earns no place, and two indexes of the same skills agree.
+//! They say nothing about a skill, which is the point: a name that begins with `aaa`
+//! gains nothing, and two indexes of the same skills agree.
 
 use std::sync::Arc;
 
 use model::{Digest, SkillKey};
 
-/// Values of one chunk; a chunk is what is copied when one of its values changes.
+/// Values of one chunk, which is copied when one of its values changes.
 const VALUES_PER_CHUNK: usize = 1024;
 
 /// A value for each ordinal.

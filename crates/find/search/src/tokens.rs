@@ -4,7 +4,7 @@
 //!   `État` is `etat`. Apostrophes inside a word are left out.
 //! * One letter keeps `+` and `#` behind it: `c++`, `c#`.
 //! * Chinese, Japanese and Korean are written without spaces: each run gives the
-//!   pairs of its neighbours, so that a query finds any part of it.
+//!   pairs of its neighbors, so that a query finds any part of it.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ const MAX_WORD_CHARS: usize = 64;
 pub(super) struct Word {
     /// The word, folded.
     pub(super) text: String,
-    /// Where it stands, in bytes.
+    /// Its range of bytes.
     pub(super) range: Range<usize>,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn is_unspaced(c: char) -> bool {
         | 0xff66..=0xff9f | 0x2_0000..=0x3_ffff)
 }
 
-/// A character of those that are usual among them, all of which are letters.
+/// One of the common characters of these scripts, all of which are letters.
 fn is_usual(c: char) -> bool {
     matches!(c, 'ぁ'..='ゖ' | 'ァ'..='ヺ' | '\u{4e00}'..='\u{9fff}' | '가'..='힣')
 }
@@ -43,7 +43,8 @@ pub(super) fn words(text: &str, each: impl FnMut(&str, Range<usize>)) {
     words_beginning(text, |_| true, each);
 }
 
-/// The words of a text that begin so; of those that are not plain, also others.
+/// Calls `each` with the words of a text whose first letter `takes` accepts; with some others
+/// too, where they are not plain.
 pub(super) fn words_beginning(
     text: &str,
     takes: impl Fn(char) -> bool,
@@ -76,13 +77,14 @@ fn plain_word(text: &str, at: usize) -> Option<&str> {
     let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric());
     let end = end.unwrap_or(rest.len());
     match (end, rest.get(end)) {
+        // These words need a look at characters, not bytes: `c#`, `don't`, `naïve`.
         (0, _) | (1, Some(b'#' | b'+')) | (_, Some(b'\'' | 0x80..)) => None,
         _ => text.get(at..at + end),
     }
 }
 
-/// The word, or the words of the run, that begins here, if any does; returns what is
-/// behind.
+/// Calls `each` with the word, or the words of the run, that begins here, if any; returns the
+/// position behind it.
 fn next_words(
     text: &str,
     at: usize,
@@ -112,6 +114,7 @@ fn next_words(
             }
             (at, before, alone) = (next, c, false);
         }
+        // A single character has no pair, and must still be found.
         if alone {
             folded.clear();
             folded.push(first);
@@ -154,6 +157,7 @@ fn fold(c: char, into: &mut String) {
         return;
     }
     match c {
+        // Unicode takes none of these apart.
         'ß' => into.push_str("ss"),
         'ø' | 'Ø' => into.push('o'),
         'ł' | 'Ł' => into.push('l'),
@@ -288,11 +292,11 @@ impl Tokenizer for Stems {
     }
 }
 
-/// Stems of words that are kept, each: texts repeat their words, and a look takes a
-/// tenth of what a stem takes.
+/// Stems that each stemmer caches: texts repeat their words, and a lookup takes a tenth of the
+/// time of a stem.
 const STEM_CACHE_CAPACITY: usize = 8 * 1024;
 
-/// Makes stems, and remembers them.
+/// Makes stems, and caches them.
 #[derive(Clone)]
 pub(super) struct Stemmer {
     english: TextAnalyzer,
@@ -331,17 +335,17 @@ impl Stemmer {
     }
 }
 
-/// What reads the fields that are compared by stems.
+/// The analyzer of fields that are compared by stems.
 pub(super) fn stems() -> TextAnalyzer {
     TextAnalyzer::builder(Stems::default()).build()
 }
 
-/// What reads the fields that are compared by whole words.
+/// The analyzer of fields that are compared by whole words.
 pub(super) fn plain() -> TextAnalyzer {
     TextAnalyzer::builder(Plain::default()).build()
 }
 
-/// Words that say nothing of what is looked for.
+/// Stop words.
 const EMPTY: &[&str] = &[
     "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "by", "can",
     "could", "did", "do", "does", "dont", "for", "from", "get", "give", "had", "has", "have",
@@ -352,7 +356,7 @@ const EMPTY: &[&str] = &[
     "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
 ];
 
-/// A word that says nothing of what is looked for.
+/// The word is a stop word.
 pub(super) fn is_empty(word: &str) -> bool {
     EMPTY.contains(&word)
 }

@@ -1,4 +1,4 @@
-//! The best of what is found, as many as a page needs.
+//! The best hits, as many as a page needs.
 
 use std::cmp::Ordering;
 
@@ -9,11 +9,11 @@ use super::fuse::Tier;
 pub(super) struct Ranked {
     pub(super) ordinal: u32,
     pub(super) tier: Tier,
-    /// It looks like another, which comes before it.
+    /// Its name looks like another one, which comes before it.
     pub(super) second: bool,
     pub(super) words: f32,
     pub(super) meaning: f32,
-    /// What decides among equals; see [`super::tie_break`].
+    /// The tie-break key; see [`super::tie_break`].
     pub(super) tie: u64,
 }
 
@@ -31,25 +31,25 @@ impl Ranked {
     }
 }
 
-/// The best so many of what is offered.
+/// The best of the skills that are offered.
 pub(super) struct TopK {
     needed: usize,
-    kept: Vec<Ranked>,
-    /// What is behind this is not among them.
+    best: Vec<Ranked>,
+    /// The last of the best so far: a skill behind it is none of them.
     last: Option<Ranked>,
 }
 
 impl TopK {
-    /// The best so many; all, where that is [`usize::MAX`].
+    /// The best `needed`; all, where that is [`usize::MAX`].
     pub(super) fn of(needed: usize) -> Self {
         Self {
             needed,
-            kept: Vec::new(),
+            best: Vec::new(),
             last: None,
         }
     }
 
-    /// In the last tier, what scores less is not among them.
+    /// The score below which a skill of the last tier is not among them.
     pub(super) fn min(&self) -> f32 {
         match &self.last {
             None => f32::NEG_INFINITY,
@@ -58,15 +58,15 @@ impl TopK {
         }
     }
 
-    /// Takes a skill, unless so many are better.
+    /// Adds a skill, unless enough are better.
     pub(super) fn offer(&mut self, ranked: Ranked) {
         let last = self.last.as_ref();
         if last.is_some_and(|last| last.order(&ranked) == Ordering::Less) {
             return;
         }
-        self.kept.push(ranked);
+        self.best.push(ranked);
         // Cut now and then: each cut costs as much as what it takes away.
-        if self.kept.len() >= self.needed.saturating_mul(4) {
+        if self.best.len() >= self.needed.saturating_mul(4) {
             self.cut();
         }
     }
@@ -75,17 +75,17 @@ impl TopK {
         if let Some(last) = self
             .needed
             .checked_sub(1)
-            .filter(|last| *last < self.kept.len())
+            .filter(|last| *last < self.best.len())
         {
-            let (_, last, _) = self.kept.select_nth_unstable_by(last, Ranked::order);
+            let (_, last, _) = self.best.select_nth_unstable_by(last, Ranked::order);
             self.last = Some(*last);
-            self.kept.truncate(self.needed);
+            self.best.truncate(self.needed);
         }
     }
 
     /// The best, in no order.
     pub(super) fn into_ranked(mut self) -> Vec<Ranked> {
         self.cut();
-        self.kept
+        self.best
     }
 }

@@ -1,18 +1,17 @@
 //! The meanings of all skills in memory, and the scan over them.
 //!
-//! A scan reads all vectors, in their order, and is bound by memory. So a vector is
-//! kept in as few bytes as it needs: half a byte for each dimension. Similarities are
+//! A scan reads all vectors, in their order, and is bound by memory. So a vector takes
+//! as few bytes as it needs: half a byte for each dimension. Similarities are
 //! off by .01 at that, where those of different skills spread by .085,
 //! and the relevance that was measured is the same. Nothing else is approximated: an index
-//! of nearest neighbours would miss some and have to be built, where a scan takes 0.3 ms
+//! of nearest neighbors would miss some and have to be built, where a scan takes 0.3 ms
 //! for 50,000 skills, and some 10 for a million.
 
 use std::sync::Arc;
 
 use super::products::{PART_BYTES, Values, ZERO_OFFSET, products};
 
-/// Rows of one chunk. A chunk is what is copied when a row of it changes while a
-/// search reads it.
+/// Rows of one chunk, which is copied when a row of it changes while a search reads it.
 const ROWS_PER_CHUNK: usize = 1024;
 
 /// A row for each ordinal that has one.
@@ -29,9 +28,9 @@ struct Chunk {
     has: Vec<bool>,
 }
 
-/// What a value of a row stands for, in those of a byte. Found by trying on judged
-/// queries (`tests/relevance`): the first dimensions of the built-in table say most and
-/// have the largest values, which 5 and less cut off.
+/// The step of a half byte, in units of a byte. Found by trying on judged queries
+/// (`tests/relevance`): the first dimensions of the built-in table say most and have the
+/// largest values, which 5 and less cut off.
 const QUANTIZATION_FACTOR: f32 = 7.0;
 
 /// Parts of a row; there is one at least.
@@ -60,7 +59,7 @@ impl Vectors {
         self.chunks.get(chunk).is_some_and(|chunk| chunk.has[at])
     }
 
-    /// Keeps a row; one of another length is none.
+    /// Stores a row; one of another length is ignored.
     #[expect(clippy::indexing_slicing, reason = "the chunks up to it were made")]
     pub(super) fn set(&mut self, ordinal: u32, row: &[i8]) {
         if row.len() != self.dimensions {
@@ -77,7 +76,7 @@ impl Vectors {
         Arc::make_mut(&mut self.chunks[chunk]).put(at, row, parts);
     }
 
-    /// Removes a row; says whether there was one.
+    /// Removes a row; returns whether there was one.
     #[expect(clippy::indexing_slicing, reason = "it has a row, so it has a chunk")]
     pub(super) fn clear(&mut self, ordinal: u32) -> bool {
         let (chunk, at) = Self::chunk(ordinal);
@@ -85,13 +84,14 @@ impl Vectors {
             return false;
         }
         let chunk = Arc::make_mut(&mut self.chunks[chunk]);
+        // A scan reads every row, so that of a skill that is gone must be near to nothing.
         chunk.put(at, &vec![0; self.dimensions], parts(self.dimensions));
         chunk.has[at] = false;
         true
     }
 
-    /// How near each row is to a query, by ordinal, from -1 to 1; 0 where there is
-    /// none. The query has as many dimensions as the rows.
+    /// Computes the similarity of each row to a query, by ordinal, from -1 to 1; 0 where there
+    /// is none. The query has as many dimensions as the rows.
     pub(super) fn scan(&self, query: &Query, into: &mut Vec<f32>) {
         into.clear();
         if query.dimensions != self.dimensions || self.dimensions == 0 {
@@ -107,7 +107,7 @@ impl Vectors {
 }
 
 impl Chunk {
-    /// Writes a row, whose parts are so many.
+    /// Writes a row of this many parts.
     #[expect(
         clippy::indexing_slicing,
         reason = "a chunk has parts for ROWS of them"
@@ -127,7 +127,7 @@ impl Chunk {
     }
 }
 
-/// A value as half a byte; what is beyond its range is cut.
+/// A value as half a byte; values beyond its range are clamped.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -143,17 +143,17 @@ fn half(value: i8) -> u8 {
 pub(super) struct Query {
     dimensions: usize,
     values: Vec<Values>,
-    /// What a row gives that is all zeros.
+    /// The product with a row that is all zeros.
     zeros: i32,
-    /// What products are brought to similarities by.
+    /// The factor from products to similarities.
     to_one: f32,
 }
 
-/// Length of a vector as it is kept: what a dimension can say, as far as it can.
+/// Length of a stored vector: the largest value of a byte.
 const LENGTH: f32 = 127.0;
 
-/// A vector of length 1 as a row. What is beyond a byte's range, which takes a
-/// vector with nearly all of its length in one dimension, is cut.
+/// A vector of length 1 as a row. Values beyond a byte's range are clamped, which takes a
+/// vector with nearly all of its length in one dimension.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a cast of a float stays within the range"
@@ -174,12 +174,14 @@ impl Query {
     pub(super) fn new(vector: &[f32], scale: f32) -> Self {
         let mut values = vec![[[0; PART_BYTES]; 2]; parts(vector.len())];
         let max = vector.iter().fold(0.0_f32, |max, v| max.max(v.abs()));
+        // The largest value takes all of a byte: a query is one row, so it may have a scale of
+        // its own.
         let to_byte = if max > 0.0 { 127.0 / max } else { 1.0 };
-        let places = values.as_flattened_mut().as_flattened_mut();
-        for (cell, value) in places.iter_mut().zip(vector) {
+        let cells = values.as_flattened_mut().as_flattened_mut();
+        for (cell, value) in cells.iter_mut().zip(vector) {
             *cell = (value * to_byte).round() as i8;
         }
-        let sum: i32 = places.iter().map(|value| i32::from(*value)).sum();
+        let sum: i32 = cells.iter().map(|value| i32::from(*value)).sum();
         Self {
             dimensions: vector.len(),
             values,

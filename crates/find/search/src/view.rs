@@ -1,8 +1,8 @@
-//! A search of those who see some skills alone.
+//! Views of the index, for callers that see some skills only.
 //!
-//! What they do not see is left out where postings are read, like what was deleted: it counts
-//! in no total, no facet and no idf, corrects no spelling, and no word that it alone has is
-//! known. So an answer is that of an index without it.
+//! Hidden skills are left out where postings are read, like deleted documents: they count in no
+//! total, no facet and no idf, correct no spelling, and none of their words is known. So an
+//! answer is that of an index without them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,18 +10,18 @@ use super::SearchIndex;
 use super::snapshot::Snapshot;
 use registry::{Registry, View};
 
-/// What is seen of an index.
+/// A view of an index.
 #[derive(Debug)]
 pub(super) struct SearchView {
     /// The registry that shows the same.
     pub(super) registry: Registry,
     view: Arc<View>,
-    /// The state that was searched last, and what is seen of it.
+    /// The state that was searched last, and the view of it.
     seen: Mutex<Option<(Arc<Snapshot>, Arc<Snapshot>)>>,
 }
 
 impl SearchView {
-    /// What is seen of a state of the index.
+    /// The view of a state of the index.
     pub(super) fn of(&self, snapshot: &Arc<Snapshot>) -> Arc<Snapshot> {
         let seen = || self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, seen)) = &*seen()
@@ -29,7 +29,7 @@ impl SearchView {
         {
             return Arc::clone(seen);
         }
-        // Not under the lock: who else comes now does the same work, and waits for nobody.
+        // Not under the lock: another search that comes now does the same work and does not wait.
         let before = seen().as_ref().map(|(_, seen)| Arc::clone(seen));
         let shown = snapshot.seen_by(|id| self.view.sees(id), before.as_deref());
         let shown = Arc::new(shown);
@@ -39,7 +39,7 @@ impl SearchView {
 }
 
 impl SearchIndex {
-    /// The same for those who see what a registry shows.
+    /// The same index for callers that see what a registry shows.
     #[must_use]
     pub fn with_view(&self, registry: &Registry) -> Self {
         let view = registry.view().map(|view| SearchView {

@@ -1,8 +1,8 @@
-//! The words of a segment's names, descriptions and tags, to look for one that is
-//! spelled like another.
+//! The words of a segment's names, descriptions and tags, to find those with a similar
+//! spelling.
 //!
 //! A word within `k` wrong letters differs from another in at most `2k` of the letters
-//! that it is made of. So of each word these are kept as a set of bits, and a look at
+//! that it is made of. So the letters of each word are a set of bits, and a scan of
 //! all sets, a nanosecond each, leaves few words to be compared letter by letter: a
 //! tenth of what an automaton takes to walk the dictionary of the index. The rule is the
 //! same, which a property holds against the distance itself.
@@ -55,8 +55,7 @@ impl Vocabulary {
         if !word.chars().any(char::is_alphabetic) {
             return;
         }
-        // Texts of skills are far from 4 GiB of different words; what is beyond is not
-        // corrected.
+        // Skills are far from 4 GiB of different words; words beyond are not corrected.
         if let Ok(end) = u32::try_from(self.text.len() + word.len()) {
             self.text.push_str(word);
             let letters = letters(word);
@@ -68,8 +67,8 @@ impl Vocabulary {
         }
     }
 
-    /// The words within so many wrong letters of one, or of these only those that begin
-    /// with the same. Two neighbours that are exchanged are one wrong letter.
+    /// The words within `wrong` letters of one, or only those that begin with the same letter.
+    /// Two neighbors that are exchanged are one wrong letter.
     pub(super) fn within<'a>(
         &'a self,
         word: &'a str,
@@ -94,6 +93,7 @@ impl Vocabulary {
             } else {
                 4
             };
+            // Lengths first: the distance takes time that grows with the product of both.
             word.len().abs_diff(other.len()) <= letter * wrong
                 && strsim::osa_distance(word, other) <= wrong
         })

@@ -1,4 +1,4 @@
-//! Signs the caller of a tool, for workers and the systems behind them.
+//! Signed identities of the callers of tools: for workers, and for the systems behind them.
 //!
 //! Rules:
 //!
@@ -8,10 +8,10 @@
 //! * Its type is `repertoire-caller+jwt`. The server takes none of them for sign-in.
 //! * The key is made when the server starts, and is nowhere but in its memory. Its public half
 //!   is a JWK set (RFC 7517), named by its thumbprint (RFC 7638).
-//! * An anonymous caller gets no token.
+//! * A caller that did not sign in has none.
 //!
-//! Not here: the caller itself (`access`), the choice of a worker (`tools`), where the keys are
-//! served (`server`), and tokens for sign-in (`tokens`, `oidc`).
+//! Not here: callers (`access`), the choice of the worker (`tools`), the route of the keys
+//! (`server`), and tokens for sign-in (`tokens`, `oidc`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -43,7 +43,7 @@ const TYPE: &str = "repertoire-caller+jwt";
 #[error("the server cannot create a key to sign callers: the system gives no random bytes")]
 pub struct NoKey;
 
-/// The call that a token is valid for.
+/// The call that a token is for.
 #[derive(Debug, Clone, Copy)]
 pub struct SignedCall<'a> {
     /// The worker that gets the call.
@@ -58,7 +58,7 @@ pub struct SignedCall<'a> {
     pub timeout: Duration,
 }
 
-/// Signs callers: see the crate.
+/// Signs the callers of calls: see the crate.
 pub struct CallerTokens {
     issuer: String,
     key: Ed25519KeyPair,
@@ -69,8 +69,7 @@ pub struct CallerTokens {
 }
 
 impl CallerTokens {
-    /// Makes a new key. `issuer` is the address by which others know the server, or else
-    /// its name.
+    /// Makes a new key. `issuer` is the address of the server for others, or else its name.
     ///
     /// # Errors
     /// There is no key.
@@ -100,12 +99,13 @@ impl CallerTokens {
         Arc::clone(&self.keys)
     }
 
-    /// Signs the caller of a call, for the worker that is its audience. `None`: it did not sign in.
+    /// Signs the caller of a call for the worker that is its audience. None: the caller did not
+    /// sign in.
     #[must_use]
     pub fn sign(&self, caller: &Principal, call: &SignedCall<'_>) -> Option<String> {
         let subject = caller.owner()?;
         let now = self.clock.now().as_second();
-        // Up, never down: a token that ends before its call would fail calls at their deadline.
+        // Rounded up, so that no token ends before its call does.
         let seconds = call.timeout.as_secs_f64().ceil();
         #[expect(clippy::cast_possible_truncation, reason = "a deadline is no century")]
         let expires = now.saturating_add(seconds as i64);

@@ -97,7 +97,7 @@ fn each_byte_is_looked_at_a_bounded_number_of_times() {
                 let mut scan = Scan::new(&text, is_cut);
                 for _ in scan.by_ref() {}
                 let max = 8 * text.len();
-                assert!(scan.looked <= max, "{piece:?}: {} bytes", scan.looked);
+                assert!(scan.scanned <= max, "{piece:?}: {} bytes", scan.scanned);
             }
         }
     }

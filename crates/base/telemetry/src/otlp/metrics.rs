@@ -1,7 +1,7 @@
-//! Metrics to a collector: what `/metrics` shows, read at each interval and once at the end.
+//! Metrics to a collector: the page of `/metrics`, read at each interval and once at the end.
 //!
 //! A task reads, for as long as there is something to read; another sends. Counters are sums
-//! since the start, so a reading that found no room, or was not taken, is made good by the next.
+//! since the start, so the next reading makes up for one that was lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Metrics {
         resource: &opentelemetry_sdk::Resource,
         interval: Duration,
     ) -> Self {
-        // One waits, and not more: the next has all that it has.
+        // One waits, and not more: the next contains all that it has.
         let (readings, read) = mpsc::channel(1);
         let resource = ResourceAttributesWithSchema::from(resource);
         let sender = Sender {
@@ -83,23 +83,24 @@ impl Metrics {
         Reader { end, reading }
     }
 
-    /// Sends what waits. Blocks.
-    pub(super) fn stop(self, patience: Duration) -> OTelSdkResult {
+    /// Sends the reading that waits. Blocks.
+    pub(super) fn stop(self, limit: Duration) -> OTelSdkResult {
+        // The sender ends once the channel is closed and empty, so what waits is sent.
         drop(self.readings);
         let mut sending = self.sending;
-        let sent = async { timeout(patience, &mut sending).await };
+        let sent = async { timeout(limit, &mut sending).await };
         match self.runtime.block_on(sent) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(OTelSdkError::InternalFailure(error.to_string())),
             Err(_) => {
                 sending.abort();
-                Err(OTelSdkError::Timeout(patience))
+                Err(OTelSdkError::Timeout(limit))
             }
         }
     }
 }
 
-/// What reads metrics, for as long as there is something to read.
+/// Reads metrics, for as long as there is something to read.
 #[derive(Debug)]
 pub(crate) struct Reader {
     end: oneshot::Sender<()>,
@@ -107,7 +108,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Reads once more. What is read is let go of.
+    /// Reads once more, and drops the source of the metrics.
     pub(crate) async fn end(self) {
         drop(self.end);
         let _late = timeout(LAST_READING_TIMEOUT, self.reading).await;
@@ -124,8 +125,10 @@ async fn read<R>(
 {
     let mut is_last = false;
     while !is_last {
+        // Dropping the other half ends this as well, so a lost `Reader` leaves no task.
         is_last = timeout(interval, &mut ended).await.is_ok();
         let read = Arc::clone(&read);
+        // The time is taken on the thread that reads, which may have been waited for.
         let page = spawn_blocking(move || (now(), read()));
         match page.await {
             Ok((at, Ok(page))) => {
@@ -146,7 +149,7 @@ struct Sender {
 
 impl Sender {
     async fn send(mut self, mut readings: mpsc::Receiver<Reading>) {
-        let told = LossState::new(Signal::Metrics);
+        let state = LossState::new(Signal::Metrics);
         while let Some((at, page)) = readings.recv().await {
             let request = self.request(at, &page);
             let sent = match self.client.export(request).await {
@@ -159,7 +162,7 @@ impl Sender {
                 },
                 Err(status) => Err(why(&status)),
             };
-            told.note(sent);
+            state.note(sent);
         }
     }
 
@@ -192,8 +195,8 @@ impl Sender {
     }
 }
 
-/// Why metrics were not taken: the code, and what this side knows. What a collector says may
-/// hold the token that it was sent.
+/// The reason why metrics were not accepted: the code, and the cause on this side. The message of
+/// a collector may contain the token that it was sent.
 fn why(status: &Status) -> String {
     let cause = std::error::Error::source(status).map(|cause| format!(": {cause}"));
     format!(
@@ -214,7 +217,7 @@ fn headers() -> MetadataMap {
     listed(&named.next().unwrap_or_default())
 }
 
-/// Headers such as `api-key=abc,other=a%20b`. What is none is left out.
+/// Parses headers such as `api-key=abc,other=a%20b`. Others are left out.
 fn listed(text: &str) -> MetadataMap {
     let mut headers = MetadataMap::new();
     for header in text.split(',') {

@@ -15,7 +15,7 @@ use opentelemetry_proto::tonic::metrics::v1::{
 
 const CUMULATIVE_CODE: i32 = AggregationTemporality::Cumulative as i32;
 
-/// From when until when was counted, in nanoseconds since 1970.
+/// The time that was counted, in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) start: u64,
@@ -53,7 +53,7 @@ pub(super) fn metrics(page: &str, span: Span) -> Vec<Metric> {
         .collect()
 }
 
-/// What is of one name.
+/// The samples of one name.
 #[derive(Default)]
 struct Family<'a> {
     name: &'a str,
@@ -111,6 +111,7 @@ fn sum(samples: Vec<Sample>, span: Span, is_monotonic: bool) -> Data {
 fn numbers(samples: Vec<Sample>, span: Span) -> Vec<NumberDataPoint> {
     let number = |sample: Sample| {
         let value = match sample.value.parse() {
+            // Whole numbers first: beyond 2^53 a double would lose their last digits.
             Ok(whole) => Value::AsInt(whole),
             Err(_) => Value::AsDouble(sample.value.parse().ok()?),
         };
@@ -128,7 +129,7 @@ fn numbers(samples: Vec<Sample>, span: Span) -> Vec<NumberDataPoint> {
 /// The samples of one histogram follow each other.
 fn histogram(samples: Vec<Sample>, span: Span) -> Data {
     let mut data_points: Vec<HistogramDataPoint> = Vec::new();
-    // What is below the bound before: buckets of OpenMetrics hold all that is below theirs.
+    // The count below the bound before: buckets of OpenMetrics are cumulative, those of OTLP not.
     let mut below = 0;
     for mut sample in samples {
         let bound = sample.labels.iter().position(|(name, _)| *name == "le");

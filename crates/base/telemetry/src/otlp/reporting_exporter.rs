@@ -1,6 +1,6 @@
-//! Says how a collector does: once when it begins to fail, and once when it takes things again.
+//! Reports the state of a collector: once when it begins to fail, and once when it recovers.
 //!
-//! The libraries say it with each batch. What they send with is wrapped so that they hear of no
+//! The libraries log each batch that fails. Their exporters are wrapped here, so that they see no
 //! failure.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 
 use super::Signal;
 
-/// Whether a signal is lost.
+/// The state of a signal: lost or not.
 #[derive(Debug)]
 pub(super) struct LossState {
     signal: Signal,
@@ -28,7 +28,7 @@ impl LossState {
         }
     }
 
-    /// Notes what became of an export.
+    /// Notes the result of an export.
     pub(super) fn note(&self, sent: Result<(), String>) {
         let signal = tracing::field::display(self.signal.name());
         let was_lost = self.is_lost.swap(sent.is_err(), Ordering::Relaxed);
@@ -44,23 +44,23 @@ impl LossState {
     }
 }
 
-/// What sends a signal, and says how that goes.
+/// Sends a signal, and reports failures.
 #[derive(Debug)]
 pub(super) struct ReportingExporter<E> {
-    told: LossState,
+    state: LossState,
     exporter: E,
 }
 
 impl<E> ReportingExporter<E> {
     pub(super) const fn new(signal: Signal, exporter: E) -> Self {
         Self {
-            told: LossState::new(signal),
+            state: LossState::new(signal),
             exporter,
         }
     }
 
     fn note(&self, sent: OTelSdkResult) {
-        self.told.note(sent.map_err(|error| error.to_string()));
+        self.state.note(sent.map_err(|error| error.to_string()));
     }
 }
 

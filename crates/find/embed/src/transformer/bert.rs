@@ -1,8 +1,8 @@
 //! The forward pass of BERT (Devlin et al., 2018), for embeddings: no heads, no
 //! training, 32 bits.
 //!
-//! Sentences are laid one behind the other, without padding: what is of a token alone
-//! is done for all at once, and attention within each sentence.
+//! Sentences are laid one behind the other, without padding: what concerns single tokens is
+//! computed for all at once, and attention within each sentence.
 
 // A zero in its place would be a wrong vector that nobody sees.
 #![expect(
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::matrix::{Activation, Columns, Matrix, add, normalize, shares};
 
-/// What a model is made of, as its `config.json` has it.
+/// The dimensions of a model, as in its `config.json`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ModelShape {
     pub(super) vocabulary: usize,
@@ -28,7 +28,7 @@ pub(super) struct ModelShape {
     pub(super) activation: Activation,
 }
 
-/// What a sentence's vector is made of.
+/// The pooling of tokens into a sentence's vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pooling {
     /// The mean of its tokens' vectors.
@@ -44,9 +44,9 @@ pub(super) struct Token {
     pub(super) kind: u32,
 }
 
-/// Gives the weights of a name, which are so many by so many.
+/// Finds the weights of a name, which must have a shape.
 pub(super) trait Weights {
-    /// Why there are none.
+    /// The reason why there are none.
     type Error;
 
     /// The values, row by row.
@@ -150,6 +150,7 @@ fn attend(qkv: &[f32], context: &mut [f32], tokens: usize, shape: &ModelShape) {
     let stride = 3 * hidden;
     let at = |token: usize, column: usize| qkv[token * stride + column];
     #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+    // Else the scores grow with the width of a head, and one token takes all of the attention.
     let factor = 1.0 / (wide as f32).sqrt();
     for head in 0..shape.heads {
         let first = head * wide;
@@ -165,7 +166,7 @@ fn attend(qkv: &[f32], context: &mut [f32], tokens: usize, shape: &ModelShape) {
 }
 
 impl Bert {
-    /// Takes its weights.
+    /// Loads its weights.
     pub(super) fn new<W: Weights>(weights: &W, shape: ModelShape) -> Result<Self, W::Error> {
         let of = |part: &str| format!("embeddings.{part}_embeddings.weight");
         let hidden = shape.hidden;
@@ -180,7 +181,7 @@ impl Bert {
         })
     }
 
-    /// What it is made of.
+    /// Its dimensions.
     pub(super) fn shape(&self) -> &ModelShape {
         &self.shape
     }

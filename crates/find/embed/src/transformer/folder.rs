@@ -1,6 +1,6 @@
 //! A folder in the layout of sentence-transformers, read with bounds.
 //!
-//! | file | what it decides |
+//! | file | decides |
 //! |---|---|
 //! | `modules.json` | the steps: a transformer, pooling, normalizing; without it, the first two |
 //! | `config.json` | the shape of the model, which must be BERT's |
@@ -9,9 +9,9 @@
 //! | `1_Pooling/config.json` | mean, or the first token; without it, mean |
 //! | `sentence_bert_config.json` | how many tokens are read; without it, 256 |
 //!
-//! Whoever fills the folder may have erred: nothing is taken for granted, no number
-//! from it is reserved room for before the file has shown that it holds as much, and
-//! no path leads out of it. (Layout: sentence-transformers 2 to 5; format of weights:
+//! The folder may be wrong: nothing is taken for granted, no memory is reserved for a number
+//! before the file has shown that it contains as much, and no path leads out of the folder.
+//! (Layout: sentence-transformers 2 to 5; format of weights:
 //! <https://github.com/huggingface/safetensors#format>.)
 
 use std::fs::File;
@@ -34,15 +34,15 @@ const DEFAULT_MAX_TOKENS: usize = 256;
 /// And the most that are read, whatever the files say: attention takes the square.
 const MAX_TOKENS: usize = 1_024;
 
-/// A model cannot be taken from a folder.
+/// A model cannot be loaded from a folder.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}; {remedy}", file.display())]
 pub struct OpenError {
     /// The file.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -55,7 +55,7 @@ impl OpenError {
         }
     }
 
-    /// One that another copy of the file may not have.
+    /// A problem that another copy of the file may not have.
     pub(super) fn damaged(file: &Path, problem: impl Into<String>) -> Self {
         Self::new(
             file,
@@ -65,7 +65,7 @@ impl OpenError {
     }
 }
 
-/// What a folder holds.
+/// The contents of a folder.
 pub(super) struct Folder {
     pub(super) shape: ModelShape,
     pub(super) pooling: Pooling,
@@ -120,7 +120,7 @@ struct SentenceConfig {
 }
 
 impl Folder {
-    /// Reads all of it but for the meaning of tokenizer and weights.
+    /// Reads all of it, but does not parse tokenizer and weights.
     pub(super) fn read(folder: &Path) -> Result<Self, OpenError> {
         if !folder.is_dir() {
             return Err(OpenError::new(
@@ -175,6 +175,7 @@ fn read(file: &Path, max: u64) -> Result<Option<Vec<u8>>, OpenError> {
     }
     let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or_default());
     let opened = File::open(file).map_err(cannot)?;
+    // It may have grown since its size was asked for.
     opened.take(max).read_to_end(&mut bytes).map_err(cannot)?;
     Ok(Some(bytes))
 }
@@ -456,6 +457,7 @@ fn of_half(half: u16) -> f32 {
         // 2 to the -24 for each step.
         0 => (f32::from(half & 1023) / 16_777_216.0).to_bits(),
         31 => 255 << 23 | fraction << 13,
+        // 127 - 15: the bias of 32 bits in place of that of 16.
         _ => (exponent + 112) << 23 | fraction << 13,
     };
     f32::from_bits(sign | size)

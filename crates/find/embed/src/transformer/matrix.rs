@@ -1,4 +1,4 @@
-//! Products of matrices, and the functions that stand between them.
+//! Products of matrices, and the functions between them.
 //!
 //! * Each value of a product is summed in one order, with one rounding a step,
 //!   whatever the processor's width is and whatever else is in the matrix. So a text
@@ -6,8 +6,8 @@
 //!   multiply and add in one step.
 //! * Only the caller's thread works.
 //!
-//! The right side is cut into panels of some columns, each column's value beside its
-//! neighbours', and the left side into tiles of some rows. The sums of one tile over
+//! The right side is cut into panels of some columns, each column's value next to its
+//! neighbors', and the left side into tiles of some rows. The sums of one tile over
 //! one panel stay in registers: as in "Anatomy of high-performance matrix
 //! multiplication" (Goto and van de Geijn, 2008), without the outer levels, as the
 //! matrices of a sentence are small.
@@ -17,13 +17,16 @@
     clippy::indexing_slicing,
     reason = "the shape of a model says how long everything is, and loading checks it"
 )]
+// What a dispatch does not inline is compiled for the baseline of the platform, without the wide
+// instructions that the dispatch is there for.
+#![expect(clippy::inline_always, reason = "only inside a dispatch it is widened")]
 
 use pulp::{Arch, Simd, WithSimd};
 
 /// Columns of a panel.
 const PANEL_WIDTH: usize = 16;
 
-/// The right side of a product, and what is added to each of its rows.
+/// The right side of a product, and the bias of each of its rows.
 pub(super) struct Matrix {
     inputs: usize,
     outputs: usize,
@@ -77,8 +80,8 @@ impl Matrix {
         out
     }
 
-    /// The product of some columns of rows with it, into rows of so many values, from
-    /// this one on.
+    /// The product of some columns of rows with it, into rows of `stride` values, from column
+    /// `first` on.
     pub(super) fn times_into(
         &self,
         left: Columns<'_>,
@@ -125,7 +128,6 @@ impl<'a> Columns<'a> {
     }
 
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "only inside the loop it is widened")]
     fn rows(self) -> impl Iterator<Item = &'a [f32]> {
         let columns = self.first..self.first + self.count;
         let rows = self.values.chunks_exact(self.stride);
@@ -146,10 +148,6 @@ impl WithSimd for Product<'_> {
 
     // As many sums as there are registers for, less those of the panel.
     #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "only inside the dispatch it is widened"
-    )]
     fn with_simd<S: Simd>(self, simd: S) {
         match S::F32_LANES {
             16 => self.run::<S, 12, 1>(simd),
@@ -162,10 +160,6 @@ impl WithSimd for Product<'_> {
 
 impl Product<'_> {
     #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "only inside the dispatch it is widened"
-    )]
     fn run<S: Simd, const ROWS: usize, const PARTS: usize>(self, simd: S) {
         let inputs = self.right.inputs.max(1);
         let count = self.left.values.len() / self.left.stride;
@@ -197,10 +191,6 @@ impl Product<'_> {
 }
 
 #[inline(always)]
-#[expect(
-    clippy::inline_always,
-    reason = "only inside the dispatch it is widened"
-)]
 fn tile<S: Simd, const ROWS: usize, const PARTS: usize>(
     simd: S,
     left: &[[f32; ROWS]],
@@ -256,6 +246,8 @@ pub(super) fn shares(values: &mut [f32], wide: usize, factor: f32) {
         for row in values.chunks_exact_mut(wide.max(1)) {
             let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             for value in row.iter_mut() {
+                // Less the largest, which changes no share and keeps the powers from
+                // overflowing.
                 *value = exp((*value - max) * factor);
             }
             let all = 1.0 / sum(row, |value| value);
@@ -266,14 +258,14 @@ pub(super) fn shares(values: &mut [f32], wide: usize, factor: f32) {
     });
 }
 
-/// What follows the wide layer.
+/// The activation of the wide layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activation {
     /// `x · Φ(x)`, as it is.
     Gelu,
     /// `x · Φ(x)`, by its usual approximation with a tangent.
     GeluTanh,
-    /// What is above 0.
+    /// `max(x, 0)`.
     Relu,
 }
 
@@ -295,10 +287,6 @@ impl Activation {
 
 /// The sum, in as many parts as a processor may add at once.
 #[inline(always)]
-#[expect(
-    clippy::inline_always,
-    reason = "only inside the dispatch it is widened"
-)]
 fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     let (chunks, rest) = values.as_chunks::<PANEL_WIDTH>();
     let mut sums = [0.0; PANEL_WIDTH];
@@ -313,10 +301,6 @@ fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
 /// The error function, to within 5e-7: the ratio of polynomials that Eigen and XLA
 /// take.
 #[inline(always)]
-#[expect(
-    clippy::inline_always,
-    reason = "only inside the dispatch it is widened"
-)]
 fn erf(x: f32) -> f32 {
     let x = x.clamp(-4.0, 4.0);
     let square = x * x;
@@ -341,14 +325,11 @@ fn erf(x: f32) -> f32 {
 /// Added and taken away again, it leaves a whole number.
 const ROUNDING_OFFSET: f32 = 12_582_912.0;
 
-/// A power of e, to within 1e-7 of it, of what is at most 80; as Cephes has it.
+/// A power of e, to within 1e-7 of it, for exponents of at most 80; as Cephes has it.
 #[inline(always)]
-#[expect(
-    clippy::inline_always,
-    clippy::cast_possible_truncation,
-    reason = "only inside the dispatch it is widened; the range is bounded"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the range is bounded")]
 fn exp(x: f32) -> f32 {
+    // Below that the exponent would leave its eight bits.
     let x = x.max(-87.0);
     let twos = (x * std::f32::consts::LOG2_E + ROUNDING_OFFSET) - ROUNDING_OFFSET;
     let rest = x - twos * 0.693_359_4 + twos * 2.121_944_4e-4;

@@ -352,7 +352,8 @@ fn a_text_has_the_same_vector_whatever_is_beside_it_on_however_many_threads() {
         .map(|text| embed(&open(&folder), text))
         .collect();
     for threads in [1, 2, 7] {
-        let model = open(&folder).with_threads(NonZeroUsize::new(threads).expect("some"));
+        let mut model = open(&folder);
+        model.threads = NonZeroUsize::new(threads).expect("some");
         assert_eq!(model.embed(&texts).expect("vectors"), alone);
     }
 }
