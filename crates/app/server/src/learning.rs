@@ -124,7 +124,7 @@ pub(super) fn open(
 
 /// Adds the Learning service.
 pub(super) fn add(routes: &mut RoutesBuilder, learning: &Learning) {
-    let service = LearningServer::new(Handlers::new(LearningService(learning.clone())));
+    let service = LearningServer::new(Handlers::new(LearningService::new(learning.clone())));
     routes.add_service(service.accept_compressed(Gzip).send_compressed(Gzip));
 }
 

@@ -3,7 +3,8 @@
 //! A handler is a method of what its caller may see: [`Handlers`] makes the [`View`] of each
 //! call before it calls the handler, and the service cannot be reached otherwise, so no handler
 //! can forget to filter. The right that a value needs (`(repertoire.v1.needs)`) is checked there
-//! as well.
+//! as well, and a handler of a stream whose items are refused one by one gets the
+//! [`ItemAuthorizer`] of its call.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -13,7 +14,7 @@ use futures_util::Stream;
 use http::Extensions;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::access::{access_of, action, looks};
+use super::access::{access_of, action, codec_hooks};
 use super::{Checked, status, v1};
 use ::access::Authorize;
 use model::Failure;
@@ -45,6 +46,25 @@ impl<S: View> Handlers<S> {
 
     async fn view<T>(&self, request: &Request<T>) -> Cow<'_, S> {
         self.0.view(request.extensions()).await
+    }
+}
+
+/// Decides which items of a stream its caller may send. Only the call layer makes one, from the
+/// action that the contract states, so a handler cannot use another.
+#[derive(Clone)]
+pub struct ItemAuthorizer(Option<Arc<dyn Authorize>>);
+
+impl ItemAuthorizer {
+    fn of_call() -> Self {
+        Self(codec_hooks().authorizer)
+    }
+
+    /// Checks the action of the call for the skill that an item names.
+    ///
+    /// # Errors
+    /// The caller may not do it.
+    pub fn check(&self, item: &impl Checked) -> Result<(), Failure> {
+        self.0.as_deref().map_or(Ok(()), |by| item.authorize(by))
     }
 }
 

@@ -144,9 +144,7 @@ impl Bulk {
         let request = publish::item(item)?;
         // Here and not in the codec, whose refusal would end the stream: one item that the
         // caller may not publish must not stop the others.
-        if let Some(authorizer) = authorizer {
-            request.authorize(&*authorizer)?;
-        }
+        authorizer.check(&request)?;
         let submission = publish::submission(request, by);
         // As `Import`, work waits for a permit while the stream is not read; `Publish` would
         // refuse.

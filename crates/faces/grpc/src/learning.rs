@@ -10,7 +10,7 @@ use http::Extensions;
 use tonic::{Request, Response};
 
 use super::convert::{count, size, time};
-use super::{access, page_size, waited};
+use super::{page_size, waited};
 use ::access::Action;
 use ::learning::{Learner, Learning, Reset, Review, Submit};
 use contract::handlers::{self, Answer, Messages, View};
@@ -31,36 +31,64 @@ const FEEDBACK: bool = true;
 
 /// The Learning service over the domain.
 #[derive(Debug, Clone)]
-pub struct LearningService(pub Learning);
+pub struct LearningService {
+    learning: Learning,
+    /// Those of a caller that did not sign in, but in a view.
+    learners: Learners,
+}
 
 impl LearningService {
+    /// Creates the service of learning.
+    #[must_use]
+    pub fn new(learning: Learning) -> Self {
+        Self {
+            learning,
+            learners: Learners::default(),
+        }
+    }
+
     /// Returns the domain once its paths are read.
     async fn learning(&self) -> &Learning {
         // Parsing them blocks for about a tenth of a second, too long for a worker of the runtime.
-        self.0.ready().await;
-        &self.0
+        self.learning.ready().await;
+        &self.learning
     }
 }
 
-/// Returns the learner that a call is about. A caller that signed in has learners of its own; one
-/// that may grade can name any learner.
-fn learner<T>(request: &Request<T>, name: &str) -> Result<Learner, Failure> {
-    let caller = access(request).caller;
-    let learner = match caller.principal.namespace() {
-        // The namespace becomes part of the name, so that no caller reaches the progress of
-        // another by guessing a name.
-        Some(namespace) if name.is_empty() || !caller.rights.allow(Action::Grade) => {
-            Learner::of(&namespace, name)
-        }
-        _ => Learner::new(name),
-    };
-    learner.map_err(Failure::from)
+/// The learners that a caller may name.
+#[derive(Debug, Clone, Default)]
+struct Learners {
+    /// The caller that they belong to, where it signed in. None: those of everybody.
+    owner: Option<String>,
+    /// The caller reviews solutions, so it may also name learners of others.
+    all: bool,
+}
+
+impl Learners {
+    /// Returns the learner that a request names; without a name, the caller itself.
+    fn find(&self, name: &str) -> Result<Learner, Failure> {
+        let learner = match &self.owner {
+            // The owner becomes part of the name, so that no caller reaches the progress of
+            // another by guessing a name.
+            Some(owner) if name.is_empty() || !self.all => Learner::of(owner, name),
+            _ => Learner::new(name),
+        };
+        learner.map_err(Failure::from)
+    }
 }
 
 impl View for LearningService {
-    async fn view<'a>(&'a self, _: &Extensions) -> Cow<'a, Self> {
-        // Learning paths are public, and `learner` keeps the progress of callers apart.
-        Cow::Borrowed(self)
+    async fn view<'a>(&'a self, call: &Extensions) -> Cow<'a, Self> {
+        let caller = contract::access_of(call).caller;
+        // Learning paths are public; progress is that of the caller's own learners.
+        let learners = Learners {
+            owner: caller.principal.namespace().map(Cow::into_owned),
+            all: caller.rights.allow(Action::Grade),
+        };
+        Cow::Owned(Self {
+            learning: self.learning.clone(),
+            learners,
+        })
     }
 }
 

@@ -90,14 +90,6 @@ impl Viewer {
         Some(views.sees(&contract::access_of(call)))
     }
 
-    /// Returns what decides to which skills a caller may do an action; none: to all.
-    pub(super) fn authorizer(&self, access: &Access, of: Action) -> Option<Arc<dyn Authorize>> {
-        match &self.views {
-            Some(views) => views.namespaces().authorizer(access, of),
-            None => access.authorizer(of),
-        }
-    }
-
     /// Returns the changes of skills in the folders around a caller.
     pub(super) async fn changes(&self, call: &Call) -> Option<Changes> {
         let (overlays, folders) = self.folders(call)?;
