@@ -77,12 +77,6 @@ pub enum Error {
     /// The server is about to stop.
     #[error("The server is about to stop")]
     Stopping,
-    /// A folder of the data directory cannot be made.
-    #[error("{message}")]
-    Folder {
-        /// What failed.
-        message: String,
-    },
     /// The server cannot do it now.
     #[error("{message}")]
     Here {
@@ -156,9 +150,7 @@ impl From<Error> for Failure {
                 .suggest("get_source_health says how each source did in the last 24 hours"),
             Error::SyncNotFound { .. } => Failure::new(Code::SyncNotFound, message)
                 .suggest("Leave `sync_id` out, and ask for the history"),
-            Error::Folder { .. } | Error::Here { .. } => {
-                Failure::new(Code::StoreUnavailable, message)
-            }
+            Error::Here { .. } => Failure::new(Code::StoreUnavailable, message),
             Error::Stopping => Failure::new(Code::ShuttingDown, message),
             Error::Registry(error) => error.into(),
         }

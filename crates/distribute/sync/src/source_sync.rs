@@ -152,7 +152,7 @@ impl Engine {
         let made = tokio::fs::create_dir_all(&folder).await;
         made.map_err(|error| {
             let message = format!("cannot make the folder `{}`: {error}", folder.display());
-            Fault::Here(Error::Folder { message })
+            Fault::Here(Error::Here { message })
         })?;
         let work = Work {
             folder,
