@@ -6,7 +6,6 @@ use url::Url;
 
 use super::Error;
 
-/// The address of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Address {
     /// `http` or `https`, without credentials, query and fragment.
@@ -163,8 +162,8 @@ impl Address {
         path: String,
         safe: &str,
     ) -> Result<Self, Error> {
-        // All of these become arguments of `ssh`, or of the shell on its other side: a host, user or
-        // path that begins with `-` would be an option, as in CVE-2017-1000117.
+        // All of these become arguments of `ssh`, or of the shell on its other side: a host, user
+        // or path that begins with `-` would be an option, as in CVE-2017-1000117.
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let plain = |c: char| c.is_alphanumeric() || ".-_:".contains(c);
         if host.is_empty() || host.starts_with('-') || !host.chars().all(plain) {

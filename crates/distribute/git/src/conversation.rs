@@ -26,7 +26,6 @@ const MAX_LIST: u64 = 32 << 20;
 /// Characters of gix's error in ours.
 const MAX_ERROR_CHARS: usize = 300;
 
-/// A question to a remote.
 pub(super) enum Ask {
     /// Which of these refs exist.
     Refs(Vec<String>),
@@ -41,7 +40,6 @@ pub(super) enum Ask {
     },
 }
 
-/// A ref of the remote.
 #[derive(Debug, Clone)]
 pub(super) struct RemoteRef {
     /// Its whole name; where it stands for another, that one's.
@@ -52,7 +50,6 @@ pub(super) struct RemoteRef {
     pub(super) target: Option<gix::ObjectId>,
 }
 
-/// The answer of a remote.
 pub(super) struct Answer {
     pub(super) refs: Vec<RemoteRef>,
     pub(super) hash: gix::hash::Kind,

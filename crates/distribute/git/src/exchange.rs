@@ -112,7 +112,6 @@ impl BufRead for Headers {
     }
 }
 
-/// The body of an answer.
 pub(super) struct Body {
     shared: Rc<Shared>,
     response: Option<Response>,

@@ -40,7 +40,6 @@ impl Read for Answers {
 /// The standard error of a program.
 pub(super) struct Complaint(JoinHandle<Vec<u8>>);
 
-/// The two ends of a program.
 pub(super) type Transport = Connection<Answers, ChildStdin>;
 
 /// Starts `git` on a folder of this machine.
@@ -60,7 +59,6 @@ pub(super) fn local(
     start(guard, remote, command, "git")
 }
 
-/// Starts `ssh`.
 pub(super) fn ssh(
     guard: &Arc<Guard>,
     remote: &Remote,

@@ -17,7 +17,6 @@ const CLOCK_SECONDS: i64 = 24 * 60 * 60;
 /// Commits that are visited to show that one is an ancestor of another.
 const MAX_ANCESTORS: usize = 200_000;
 
-/// Fetches a ref into a repository.
 pub(super) struct Pull<'a> {
     pub(super) remote: &'a Remote,
     pub(super) from: &'a str,

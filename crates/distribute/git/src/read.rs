@@ -19,7 +19,6 @@ use super::tree::{Entry, check, damaged, entries, is_file, joined, segment, spec
 /// too.
 const MAX_ENTRIES: usize = 8 * MAX_FILES;
 
-/// Reads the files of a skill.
 pub(super) fn read(
     repository: &gix::Repository,
     tree: ObjectId,

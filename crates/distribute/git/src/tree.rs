@@ -30,7 +30,6 @@ pub struct CommitSkills {
     pub skipped: Vec<(String, String)>,
 }
 
-/// An entry of a tree.
 pub(super) struct Entry {
     pub(super) name: Vec<u8>,
     pub(super) kind: EntryKind,
@@ -129,7 +128,6 @@ fn below(
     Ok(Some(tree))
 }
 
-/// Finds folders with a SKILL.md.
 pub(super) fn find(
     repository: &gix::Repository,
     root: ObjectId,

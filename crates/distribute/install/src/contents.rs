@@ -12,7 +12,6 @@ use model::{Digest, FilePath};
 /// The folder in which copies are made, below that of all copies.
 const NEW: &str = ".new";
 
-/// The folder of a copy.
 pub(crate) fn folder(contents: &Path, digest: Digest) -> PathBuf {
     contents.join(digest.hex())
 }

@@ -168,8 +168,8 @@ impl Directory {
             self.of_ours("old", &id),
         );
         let failed = || Error::disk(&folder);
-        // After a kill: without `new` it has its name already. With `old` this folder was moved, and
-        // one of its name is somebody else's.
+        // After a kill: without `new` it has its name already. With `old` this folder was moved,
+        // and one of its name is somebody else's.
         let is_to_do = !put || disk::is_there(&new);
         if is_to_do && disk::is_there(&folder) && !disk::is_there(&old) {
             // A rename replaces a link by a link in one step, so the skill is never away. It cannot
@@ -216,7 +216,8 @@ impl Directory {
     /// The files of others in the folder of a skill.
     fn data(&self, id: &SkillId) -> Result<Vec<PathBuf>, Error> {
         let folder = self.folder(id);
-        // Behind a link they are in the copy that it leads to, which is not removed with them in it.
+        // Behind a link they are in the copy that it leads to, which is not removed with them in
+        // it.
         if disk::is_link(&folder) || !folder.is_dir() {
             return Ok(Vec::new());
         }
@@ -231,8 +232,8 @@ impl Directory {
         Ok(all.into_iter().filter(|path| !is_ours(path)).collect())
     }
 
-    /// Installs a version, and replaces another one of the same skill. Files of others in its folder
-    /// stay.
+    /// Installs a version, and replaces another one of the same skill. Files of others in its
+    /// folder stay.
     ///
     /// # Errors
     /// The files are not those of the version, or cannot be written; something else has the

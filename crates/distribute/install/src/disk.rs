@@ -40,7 +40,6 @@ pub(crate) fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// It is a link.
 pub(crate) fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
 }
@@ -98,7 +97,6 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a link to a folder.
 pub(crate) fn link(to: &Path, path: &Path) -> io::Result<()> {
     step()?;
     std::os::unix::fs::symlink(to, path)?;

@@ -72,8 +72,8 @@ impl Home {
         }
     }
 
-    /// The same for a caller who may see some skills alone. For reading: an order that such a caller
-    /// writes would lose all other skills.
+    /// The same for a caller who may see some skills alone. For reading: an order that such a
+    /// caller writes would lose all other skills.
     #[must_use]
     pub fn showing(&self, shown: impl Fn(&SkillId) -> bool + Send + Sync + 'static) -> Self {
         Self {
@@ -112,7 +112,6 @@ impl Home {
         Ok(all)
     }
 
-    /// Records a directory.
     fn remember(&self, directory: &Path, give_up: &dyn Fn() -> bool) -> Result<(), Error> {
         let file = self.directories_file();
         // Without the lock: nearly always it is known.

@@ -13,7 +13,7 @@ use model::SkillId;
 /// Our own folder in a directory of skills. Agents pass over what begins with a dot.
 pub(crate) const OURS: &str = ".repertoire";
 const FILE: &str = "installed.json";
-/// The form of the record.
+/// The format of the record.
 const FORMAT: u32 = 1;
 /// Bytes of a record, or of a lock file, that are read.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -30,7 +30,6 @@ pub(crate) struct Pending {
     pub(crate) put: bool,
 }
 
-/// The record of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
     format: u32,
@@ -118,7 +117,6 @@ impl State {
         write_json(&file(directory), self)
     }
 
-    /// The record of a skill.
     pub(crate) fn find(&self, id: &SkillId) -> Option<&Record> {
         let key = id.key();
         self.skills.iter().find(|record| record.id.key() == key)

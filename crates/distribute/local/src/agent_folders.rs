@@ -20,7 +20,6 @@ pub struct AgentFolders {
     pub user: Vec<PathBuf>,
 }
 
-/// A folder that may hold skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Root {
     pub(super) folder: PathBuf,

@@ -214,7 +214,8 @@ impl Overlay {
                 skipped: Arc::clone(&skipped),
             }));
         };
-        // Names first, since an index takes longer: for a moment skills are found by their old words.
+        // Names first, since an index takes longer: for a moment skills are found by their old
+        // words.
         publish(index);
         if is_stale {
             if shown.is_empty() {
@@ -418,8 +419,8 @@ impl Keeper {
             if looked.is_stopped {
                 return (work, true);
             }
-            // A folder that is watched from now on may have changed since it was scanned, without an
-            // event.
+            // A folder that is watched from now on may have changed since it was scanned, without
+            // an event.
             let has_new = work.watches.watch(std::mem::take(&mut looked.folders));
             overlay.apply(&mut looked, (&registry, &search), &mut work.index);
             (work, looked.again || has_new)

@@ -116,8 +116,8 @@ impl Shared {
             return Some(Arc::clone(overlay));
         }
         if places.len() >= self.options.places {
-            // Only an unused one makes room: taking a place from a caller would have the two of them
-            // scan it anew in turn.
+            // Only an unused one makes room: taking a place from a caller would have the two of
+            // them scan it anew in turn.
             let unused = places
                 .iter()
                 .filter_map(|(place, overlay)| Some((overlay.unused_since()?, place.clone())));

@@ -82,7 +82,8 @@ pub fn uninstall(
     let Some(Removed { record, .. }) = removed.first() else {
         return Ok((removed, Vec::new()));
     };
-    // After the folders: an uninstall that fails half-way is still in the lock, and can be repeated.
+    // After the folders: an uninstall that fails half-way is still in the lock, and can be
+    // repeated.
     forget(targets, &mut lock, &record.id, &removed)?;
     let mut dependents: Vec<SkillId> = all
         .iter()

@@ -45,20 +45,6 @@ impl RequiredVersion {
             is_known_risk,
         }
     }
-
-    fn locked(locked: &Locked, places: Vec<TargetFolder>, method: Method) -> Self {
-        Self {
-            pin: Pin {
-                id: locked.id.clone(),
-                number: locked.number,
-                digest: locked.digest,
-                requested: locked.requested,
-            },
-            places,
-            method,
-            is_known_risk: is_risk(locked),
-        }
-    }
 }
 
 /// Somebody installed it in spite of a warning of the scan.
@@ -190,7 +176,15 @@ async fn of_lock<S: Source>(
                     found: known.digest,
                 }));
             }
-            Ok(_) => wanted.push(RequiredVersion::locked(locked, places, method)),
+            Ok(_) => {
+                let pin = Pin {
+                    id: locked.id.clone(),
+                    number: locked.number,
+                    digest: locked.digest,
+                    requested: locked.requested,
+                };
+                wanted.push(RequiredVersion::chosen(pin, Some(lock), places, method));
+            }
         }
     }
     // A requirement of a replacement may be in the lock, which decides, or be chosen already.
@@ -253,7 +247,8 @@ pub async fn update<S: Source>(
     // no longer required would stay.
     let asked = lock.skills().iter();
     let asked = asked.filter(|l| l.requested || !skills.is_empty() && is_chosen(l));
-    // The others with their numbers, so that they keep their versions, and requirements fit to them.
+    // The others with their numbers, so that they keep their versions, and requirements fit to
+    // them.
     let asked = asked.map(|locked| {
         if is_chosen(locked) {
             locked.id.to_string()

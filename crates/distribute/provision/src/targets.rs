@@ -85,8 +85,8 @@ impl Targets {
         Ok(targets)
     }
 
-    /// The name of a folder in the lock: relative where it is below the project, so that the lock is
-    /// right in every clone, and with a `/`, so that it is never the name of an agent.
+    /// The name of a folder in the lock: relative where it is below the project, so that the lock
+    /// is right in every clone, and with a `/`, so that it is never the name of an agent.
     fn named(&self, dir: &Path) -> Result<String, Failure> {
         let inside = dir.strip_prefix(&self.project).unwrap_or(dir);
         match inside.to_str().filter(|name| !name.is_empty()) {

@@ -25,8 +25,8 @@ const MAX_RATIO: u64 = 200;
 /// The files of a zip or a `.tar.gz`, whichever it is. Where everything is in one folder,
 /// and the `SKILL.md` with it, that folder is the skill.
 ///
-/// Links, special files and files that are no part of a skill are left out and reported; a path that
-/// no skill can have is a problem of the skill.
+/// Links, special files and files that are no part of a skill are left out and reported; a path
+/// that no skill can have is a problem of the skill.
 ///
 /// # Errors
 /// It is no archive, or too large.
@@ -57,8 +57,8 @@ pub(crate) async fn unpacked(archive: Vec<u8>) -> Result<Files, Error> {
     run_blocking(move || unpack(&archive)).await
 }
 
-/// All files of an archive that another server exported: nothing is left out, or they would not have
-/// the digest of the version.
+/// All files of an archive that another server exported: nothing is left out, or they would not
+/// have the digest of the version.
 ///
 /// # Errors
 /// As [`unpack`].
@@ -118,7 +118,6 @@ fn too_large(what: &str) -> Error {
     Error::TooLarge(format!("an archive has more than a skill may have: {what}"))
 }
 
-/// The contents of an archive.
 #[derive(Debug, Default)]
 struct Unpacked {
     /// Regular files, by their paths in the archive.

@@ -38,7 +38,6 @@ struct Mark {
     digest: String,
 }
 
-/// How an item is read.
 #[derive(Serialize, Deserialize)]
 struct Handle {
     api: String,
@@ -124,12 +123,6 @@ impl ClawHub {
         }
     }
 
-    async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let fetcher = Fetcher::look(&self.web, work, mark).await;
-        let listed = self.listed(&fetcher, mark).await;
-        fetcher.over(listed).await
-    }
-
     async fn listed(&self, fetcher: &Fetcher<'_>, mark: Option<&str>) -> Result<Look, Error> {
         let mark: Option<Mark> = mark.and_then(|mark| serde_json::from_str(mark).ok());
         let api = self.api(fetcher).await?;
@@ -190,7 +183,11 @@ impl Fetch for ClawHub {
         mark: Option<&'a str>,
         work: &'a Work,
     ) -> BoxFuture<'a, Result<Look, Error>> {
-        Box::pin(self.list(mark, work))
+        Box::pin(async move {
+            let fetcher = Fetcher::look(&self.web, work, mark).await;
+            let listed = self.listed(&fetcher, mark).await;
+            fetcher.over(listed).await
+        })
     }
 
     fn read<'a>(&'a self, item: &'a Item, work: &'a Work) -> BoxFuture<'a, Result<Files, Error>> {
@@ -252,7 +249,6 @@ async fn all(
     }
 }
 
-/// Fetches one skill.
 async fn detail(fetcher: &Fetcher<'_>, api: &Url, slug: &str) -> Result<ListedSkill, Error> {
     let mut url = join(api, "skills")?;
     if let Ok(mut segments) = url.path_segments_mut() {

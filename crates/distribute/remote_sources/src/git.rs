@@ -25,8 +25,8 @@ const MAX_FOLDERS: usize = 16;
 pub struct Git {
     remote: Arc<Remote>,
     folder: String,
-    /// By the folder that a caller names. Shared by all callers, since its lock keeps readers from a
-    /// repository that is replaced.
+    /// By the folder that a caller names. Shared by all callers, since its lock keeps readers from
+    /// a repository that is replaced.
     repositories: Mutex<HashMap<PathBuf, Arc<Repository>>>,
 }
 

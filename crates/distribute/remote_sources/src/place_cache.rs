@@ -32,7 +32,8 @@ fn read<T: DeserializeOwned>(path: &Path, max: u64) -> Option<T> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Replaces a file for the next look. A value that is too large is not written, and requested again.
+/// Replaces a file for the next look. A value that is too large is not written, and requested
+/// again.
 pub(crate) async fn write_cache<T>(folder: &Path, name: &str, what: T) -> Result<(), Error>
 where
     T: Serialize + Send + 'static,

@@ -91,12 +91,6 @@ impl Repertoire {
         Ok(Self { web })
     }
 
-    async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let fetcher = Fetcher::look(&self.web, work, mark).await;
-        let listed = self.listed(&fetcher, mark).await;
-        fetcher.over(listed).await
-    }
-
     async fn listed(&self, fetcher: &Fetcher<'_>, mark: Option<&str>) -> Result<Look, Error> {
         let mut known = read_cache::<CachedListing>(&fetcher.work().folder, CACHE)
             .await
@@ -120,8 +114,8 @@ impl Repertoire {
             }
         }
         let (ids, mark) = self.ids(fetcher).await?;
-        // The older position: an event between the stream and the list may be of a skill whose cached
-        // version was used, and the next look has to see it.
+        // The older position: an event between the stream and the list may be of a skill whose
+        // cached version was used, and the next look has to see it.
         let mark = until.unwrap_or(mark);
         let known = &known.skills;
         let (web, asked) = (&self.web, fetcher);
@@ -281,7 +275,11 @@ impl Fetch for Repertoire {
         mark: Option<&'a str>,
         work: &'a Work,
     ) -> BoxFuture<'a, Result<Look, Error>> {
-        Box::pin(self.list(mark, work))
+        Box::pin(async move {
+            let fetcher = Fetcher::look(&self.web, work, mark).await;
+            let listed = self.listed(&fetcher, mark).await;
+            fetcher.over(listed).await
+        })
     }
 
     fn read<'a>(&'a self, item: &'a Item, work: &'a Work) -> BoxFuture<'a, Result<Files, Error>> {

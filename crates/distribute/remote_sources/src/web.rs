@@ -223,8 +223,8 @@ impl<'a> Fetcher<'a> {
         fetcher
     }
 
-    /// Ends a look. Its answers are kept only if the place, the network or the caller interrupted it:
-    /// after another error they are of no use, as the next look would fail by the same ones.
+    /// Ends a look. Its answers are kept only if the place, the network or the caller interrupted
+    /// it: after another error they are of no use, as the next look would fail by the same ones.
     pub(crate) async fn over<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
         let is_interrupted = done.is_err() && self.is_interrupted.load(Ordering::Relaxed);
         if let Some(journal) = self.journal.as_ref().filter(|_| !is_interrupted) {
@@ -241,7 +241,6 @@ impl<'a> Fetcher<'a> {
         *self.limit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gets a path below the base.
     pub(crate) async fn below(&self, path: &str, ask: Ask<'_>) -> Result<Answer, Error> {
         self.get(&self.web.below(path)?, ask).await
     }
@@ -399,7 +398,6 @@ impl<'a> Fetcher<'a> {
     }
 }
 
-/// Checks the size of an answer.
 fn fits(bytes: u64, ask: Ask<'_>, from: &Url) -> Result<(), Error> {
     let max = if ask.max == 0 { MAX_JSON } else { ask.max };
     if bytes > max {

@@ -74,7 +74,6 @@ struct OldEntry {
     files: Vec<String>,
 }
 
-/// How an item is read.
 #[derive(Serialize, Deserialize)]
 enum Handle {
     Skill { url: String, digest: Digest },
@@ -82,7 +81,6 @@ enum Handle {
     Files { below: String, files: Vec<String> },
 }
 
-/// A file of the cache.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct CachedFile {
     tag: String,
@@ -98,12 +96,6 @@ impl WellKnown {
     pub fn new(site: &str, token: Option<&SecretString>, egress: Egress) -> Result<Self, Error> {
         let web = Web::new(site, token, egress)?;
         Ok(Self { web })
-    }
-
-    async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let fetcher = Fetcher::look(&self.web, work, mark).await;
-        let listed = self.listed(&fetcher, mark).await;
-        fetcher.over(listed).await
     }
 
     async fn listed(&self, fetcher: &Fetcher<'_>, mark: Option<&str>) -> Result<Look, Error> {
@@ -189,7 +181,11 @@ impl Fetch for WellKnown {
         mark: Option<&'a str>,
         work: &'a Work,
     ) -> BoxFuture<'a, Result<Look, Error>> {
-        Box::pin(self.list(mark, work))
+        Box::pin(async move {
+            let fetcher = Fetcher::look(&self.web, work, mark).await;
+            let listed = self.listed(&fetcher, mark).await;
+            fetcher.over(listed).await
+        })
     }
 
     fn read<'a>(&'a self, item: &'a Item, work: &'a Work) -> BoxFuture<'a, Result<Files, Error>> {
@@ -215,7 +211,6 @@ async fn bytes(
     Ok(answer.body)
 }
 
-/// Checks the number of skills.
 fn count(skills: usize, work: &Work, url: &Url) -> Result<(), Error> {
     let max = work.limits.skills;
     if skills > max {

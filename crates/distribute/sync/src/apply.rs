@@ -35,7 +35,6 @@ struct Owner {
     digest: Option<Digest>,
 }
 
-/// What to do with an item.
 enum Decision {
     Publish(SkillId, ReadSkill),
     /// Skip it, and give up the skill that it was.
@@ -300,7 +299,6 @@ impl SourceSync<'_> {
         Ok(())
     }
 
-    /// Reads the files of an item.
     async fn read(&self, item: &Item) -> Result<Result<ReadSkill, Skipped>, Fault> {
         let files = match self.retry(|| self.fetch.read(item, &self.work)).await {
             Ok(files) => files,

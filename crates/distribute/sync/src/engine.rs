@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
@@ -197,13 +197,12 @@ impl Engine {
         all.into_values().collect()
     }
 
-    fn added(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Source>> {
+    fn added(&self) -> RwLockReadGuard<'_, BTreeMap<String, Source>> {
         self.0.added.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change_added<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Source>) -> T) {
-        let mut added = self.0.added.write().unwrap_or_else(PoisonError::into_inner);
-        change(&mut added);
+    fn added_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Source>> {
+        self.0.added.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A source by its id.
@@ -286,7 +285,7 @@ impl Engine {
         }
         // Memory follows the store: where the commit fails, no source is synced that a restart
         // would not know.
-        self.change_added(|added| added.insert(id, source.clone()));
+        self.added_mut().insert(id, source.clone());
         self.0.nudged.notify_one();
         // Its state need not be empty: a source that left the config file keeps its records, and
         // goes on with its skills when it is added here.
@@ -341,7 +340,7 @@ impl Engine {
         batch.delete(&SOURCES, id);
         batch.delete(&STATES, id);
         self.0.store.commit(batch).await?;
-        self.change_added(|added| added.remove(id));
+        self.added_mut().remove(id);
         let folder = self.0.folder.join(id);
         if let Err(error) = tokio::fs::remove_dir_all(&folder).await
             && error.kind() != std::io::ErrorKind::NotFound

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use super::record::{ItemRecord, Skipped};
 use sources::Item;
 
-/// The work of a sync.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     /// Items to read, in the order of the listing.

@@ -11,7 +11,6 @@ use registry::{Bundle, Outcome, Prepared};
 use sources::Item;
 use store::Batch;
 
-/// A skill that was read.
 pub(crate) struct ReadSkill {
     pub(crate) bundle: Bundle,
     pub(crate) slug: String,
@@ -32,7 +31,6 @@ pub(crate) enum Effect {
 }
 
 impl SourceSync<'_> {
-    /// Writes a record of an item.
     pub(crate) async fn store_item(&self, record: &ItemRecord) -> Result<(), Fault> {
         let mut batch = Batch::new();
         items::put(&mut batch, &self.source.id, record);
@@ -110,17 +108,8 @@ impl SourceSync<'_> {
             _ => break_in_history,
         };
         let published = self.hand_over(&id, read, revision, objection).await;
-        let (record, effect) = match published {
-            Ok((version, effect)) => {
-                let record = ItemRecord {
-                    item,
-                    skill: Some(id),
-                    digest: Some(digest),
-                    version: Some(version),
-                    skipped: None,
-                };
-                (record, effect)
-            }
+        let (version, effect) = match published {
+            Ok(published) => published,
             Err(Refusal::Skip(skipped)) => {
                 // A claim without a skill would keep the id from every other source.
                 if inner.registry.catalog().get(&key).is_none() {
@@ -134,11 +123,17 @@ impl SourceSync<'_> {
             }
             Err(Refusal::Fault(fault)) => return Err(fault),
         };
+        let record = ItemRecord {
+            item,
+            skill: Some(id),
+            digest: Some(digest),
+            version: Some(version),
+            skipped: None,
+        };
         self.store_item(&record).await?;
         Ok((record, effect))
     }
 
-    /// Publishes to the registry.
     async fn hand_over(
         &self,
         id: &SkillId,

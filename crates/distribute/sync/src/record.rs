@@ -31,7 +31,6 @@ pub(crate) const MAX_SKIPS: usize = 100;
 /// Skips that a result lists: a history reads a hundred results.
 pub(crate) const MAX_RESULT_SKIPS: usize = 10;
 
-/// A failure, and when it happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failed {
     pub(crate) time: Timestamp,

@@ -146,6 +146,11 @@ pub struct Source {
     pub webhook_secret: Option<CredentialRef>,
 }
 
+fn wrong(field: &'static str, message: impl Into<String>) -> Error {
+    let message = message.into();
+    Error::Parameter { field, message }
+}
+
 fn is_id(id: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     (1..=MAX_ID).contains(&id.len())
@@ -159,7 +164,6 @@ impl Source {
     /// # Errors
     /// The first thing that is wrong, by field.
     pub fn check(&self) -> Result<(), Error> {
-        let wrong = |field: &'static str, message: String| Error::Parameter { field, message };
         if !is_id(&self.id) {
             return Err(wrong(
                 "source_id",
@@ -202,22 +206,18 @@ impl Source {
             }
             SourceKind::Github if self.select.is_empty() => Err(wrong(
                 "select",
-                "name repositories (`acme/skills`), owners (`acme`) or topics (`topic:agent-skills`)"
-                    .to_owned(),
+                "name repositories (`acme/skills`), owners (`acme`) or topics (`topic:agent-skills`)",
             )),
             SourceKind::Directory | SourceKind::Github => Ok(()),
             _ if self.location.is_empty() => {
-                Err(wrong("location", "the address of the source is needed".to_owned()))
+                Err(wrong("location", "the address of the source is needed"))
             }
             _ => self.check_address(),
         }
     }
 
     fn check_address(&self) -> Result<(), Error> {
-        let wrong = |message: &str| Error::Parameter {
-            field: "location",
-            message: message.to_owned(),
-        };
+        let wrong = |message: &str| wrong("location", message);
         // It may become an argument of `ssh`, which would take it for an option: `-oProxyCommand=…`
         // runs a program.
         if self.location.starts_with('-') {
@@ -234,8 +234,8 @@ impl Source {
                 ))
             };
         };
-        // The name in front of the host is a user for ssh. For https it may be a token: hosts take one
-        // in the place of a name.
+        // The name in front of the host is a user for ssh. For https it may be a token: hosts take
+        // one in the place of a name.
         let is_named = url.scheme() == "ssh" && url.password().is_none();
         if url.password().is_some() || (!url.username().is_empty() && !is_named) {
             // Refused before it is stored: backups and lists of sources would show it.

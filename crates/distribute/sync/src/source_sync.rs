@@ -46,7 +46,6 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// A sync of one source.
 pub(crate) struct SourceSync<'sync> {
     pub(crate) engine: &'sync Engine,
     pub(crate) source: &'sync Source,

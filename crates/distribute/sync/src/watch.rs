@@ -59,7 +59,6 @@ impl PendingChanges {
     }
 }
 
-/// A folder that is watched.
 struct WatchedFolder {
     location: String,
     /// Its identity: a watch is of an inode, so a folder that is made anew has no watch.
@@ -158,7 +157,6 @@ impl Watches {
         (due, next)
     }
 
-    /// Waits until something happens.
     pub(crate) async fn happened(&self) {
         self.pending.happened.notified().await;
     }

@@ -187,8 +187,8 @@ impl GitHub {
     ) -> Result<BTreeMap<String, Repository>, Error> {
         let mut found = BTreeMap::new();
         for name in &self.options.repositories {
-            // GitHub redirects the old name of a repository to the new one. Its skills keep the name
-            // in the options, and so their paths.
+            // GitHub redirects the old name of a repository to the new one. Its skills keep the
+            // name in the options, and so their paths.
             let answer = fetcher
                 .below(&format!("repos/{name}"), Ask::default())
                 .await?
@@ -281,7 +281,7 @@ impl GitHub {
             tag,
             ..Ask::default()
         };
-        // With a tag: GitHub does not count an answer of 304 against the limit.
+        // With a tag: GitHub does not count a 304 against the limit of a token.
         let answer = fetcher.below(&url, ask).await?;
         if answer.is_unchanged() && known.is_some() {
             return Ok(known);
@@ -338,8 +338,8 @@ impl Repository {
     }
 }
 
-/// The break in history where a name stands for another repository than before: names are free again
-/// after a rename or a deletion, and somebody else may register them.
+/// The break in history where a name stands for another repository than before: names are free
+/// again after a rename or a deletion, and somebody else may register them.
 fn another(name: &str, before: (u64, u64), now: &Repository) -> Option<String> {
     if before.0 != now.id {
         return Some(format!("another repository is called {name} now"));
