@@ -40,18 +40,17 @@ impl Places {
             },
             None => GitCredential::Token(secret.clone()),
         });
-        let egress = self.egress.clone();
-        Git::new(GitOptions {
+        let options = GitOptions {
             url: source.location.clone(),
             reference: source.reference.clone(),
-            folder: source.path.clone(),
             credential,
             ssh_key: None,
             known_hosts: None,
             // Sources are named by operators, who have the server's machine anyway.
             permits_files: true,
-            egress,
-        })
+            egress: self.egress.clone(),
+        };
+        Git::new(options, &source.path)
     }
 
     fn github(&self, source: &Source, secret: Option<&SecretString>) -> Result<GitHub, Error> {

@@ -8,19 +8,19 @@ use registry::{Bundle, Candidate};
 
 use super::{Claim, Ids, SkillFiles, find, name, read};
 
-/// A skill in a folder, read.
+/// A skill that was read from a folder.
 #[derive(Debug)]
 pub struct Draft {
     /// Its files.
     pub bundle: Bundle,
-    /// What they would come to, with all that is wrong.
+    /// The skill that they make, with all problems.
     pub candidate: Candidate,
     /// It can be published.
     pub is_valid: bool,
 }
 
 impl Draft {
-    /// Reads a folder; under an id where that is known.
+    /// Reads a folder; with an id, if that is known.
     #[must_use]
     pub fn read(path: &Path, id: Option<SkillId>, strict: bool) -> Self {
         let read = read(path);
@@ -42,10 +42,10 @@ impl Draft {
         }
     }
 
-    /// What can be published.
+    /// The bundle to publish, if it is valid.
     ///
     /// # Errors
-    /// All that is wrong, where it cannot be.
+    /// All problems.
     pub fn valid(self) -> Result<(Bundle, Candidate), Vec<Problem>> {
         if self.is_valid {
             Ok((self.bundle, self.candidate))
@@ -55,8 +55,8 @@ impl Draft {
     }
 }
 
-/// The skills below a folder, which is one itself where none is below it, each with its id;
-/// none: it gets none, and a problem says why.
+/// The skills below a folder, each with its id; none: it gets none, and has a problem with the
+/// reason. Without a skill below it, the folder counts as one itself.
 ///
 /// # Errors
 /// A folder cannot be read.
@@ -66,6 +66,7 @@ pub fn drafts(
     strict: bool,
 ) -> Result<BTreeMap<PathBuf, (Draft, Option<Claim>)>, String> {
     let mut found = find(root)?.folders;
+    // For its problems: that a SKILL.md is missing is better than silence.
     if found.is_empty() {
         found.push(root.to_owned());
     }
@@ -86,12 +87,12 @@ pub fn drafts(
     Ok(drafts.collect())
 }
 
-/// What was told of skills: whoever saves the same again is not told it again.
+/// The problems that were reported: a save that changes nothing reports nothing.
 #[derive(Debug, Default)]
 pub struct ReportedProblems(BTreeMap<PathBuf, (Digest, Vec<Problem>)>);
 
 impl ReportedProblems {
-    /// Leaves those of which there is something to tell.
+    /// Leaves the drafts with something new to report.
     pub fn news<T>(&mut self, found: &mut BTreeMap<PathBuf, (Draft, T)>) {
         self.0.retain(|path, _| found.contains_key(path));
         found.retain(|path, (draft, _)| {
@@ -101,7 +102,7 @@ impl ReportedProblems {
         });
     }
 
-    /// Nothing was told.
+    /// Has all reported again.
     pub fn forget(&mut self) {
         self.0.clear();
     }

@@ -1,4 +1,4 @@
-//! Mends the SKILL.md of a folder, where there is one way to do it.
+//! Fixes the SKILL.md of a folder, where there is one way to do it.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -24,11 +24,11 @@ fn failed(path: &Path, cause: std::io::Error) -> FixError {
     }
 }
 
-/// Mends the SKILL.md of a folder and says what was mended. What is no regular file, or no
+/// Fixes the SKILL.md of a folder and returns what was fixed. A file that is not regular, or no
 /// text, is left alone. The file is replaced as a whole.
 ///
 /// # Errors
-/// A file cannot be read or replaced; what it was is still there.
+/// A file cannot be read or replaced; it is as it was.
 pub fn fix(folder: &Path) -> Result<Vec<Problem>, FixError> {
     let Some(path) = entry(folder)? else {
         return Ok(Vec::new());
@@ -43,21 +43,21 @@ pub fn fix(folder: &Path) -> Result<Vec<Problem>, FixError> {
         folder: Some(&name),
         ..ReadOptions::default()
     };
-    let mut mended = Vec::new();
+    let mut fixes = Vec::new();
     if let Some(fixed) = skill_md::fix(&text, &options) {
         replace(&path, &fixed.text).map_err(|error| failed(&path, error))?;
-        mended = fixed.problems;
+        fixes = fixed.problems;
     }
     if path != standard {
         fs::rename(&path, &standard).map_err(|error| failed(&path, error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let message = format!("`{name}` is spelled `SKILL.md` in the standard");
-        mended.push(Problem::warning("skill-md-case", &name, 0, message));
+        fixes.push(Problem::warning("skill-md-case", &name, 0, message));
     }
-    Ok(mended)
+    Ok(fixes)
 }
 
-/// The file that holds the instructions: `SKILL.md`, else what is spelled nearly so.
+/// The file with the instructions: `SKILL.md`, else one with other letter case.
 fn entry(folder: &Path) -> Result<Option<PathBuf>, FixError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(|error| failed(folder, error))? {
@@ -65,35 +65,31 @@ fn entry(folder: &Path) -> Result<Option<PathBuf>, FixError> {
         let name = entry.file_name();
         let kind = entry.file_type().map_err(|error| failed(folder, error))?;
         if !kind.is_file() && name == FilePath::SKILL_MD {
-            // Another file would take its place.
+            // Such as a link: the rename in `fix` would replace it by a file.
             return Ok(None);
         }
         if kind.is_file() && name.eq_ignore_ascii_case(FilePath::SKILL_MD) {
             found.push(entry.path());
         }
     }
-    found.sort();
-    let exact = found
-        .iter()
-        .position(|path| path.ends_with(FilePath::SKILL_MD));
-    Ok(match exact {
-        Some(at) => found.into_iter().nth(at),
-        None => found.into_iter().next(),
-    })
+    // The exact one first; of the others always the same.
+    found.sort_by_key(|path| (!path.ends_with(FilePath::SKILL_MD), path.clone()));
+    Ok(found.into_iter().next())
 }
 
-/// Writes a file beside another one, and puts it into its place.
+/// Replaces a file by a new one, which is written next to it.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let new = path.with_file_name(format!(".SKILL.md.{}", std::process::id()));
     let written = || {
         let mut file = OpenOptions::new().write(true).create_new(true).open(&new)?;
+        // Before the text: a private file is at no moment readable by others.
         file.set_permissions(fs::metadata(path)?.permissions())?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, path)
     };
     written().inspect_err(|_| {
-        // What is left is beside the skill, and no part of it.
+        // If that fails too, the file that is left is hidden, and no part of the skill.
         let _gone = fs::remove_file(&new);
     })
 }

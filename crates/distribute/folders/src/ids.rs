@@ -1,4 +1,4 @@
-//! Ids of the skills that are in folders.
+//! The ids of skills in folders.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Component, Path, PathBuf};
 use model::{Digest, HOSTS, Problem, SkillId, SkillKey};
 use registry::{Bundle, Candidate};
 
-/// Authors of `local` that are locations: a path is not asked for these.
+/// Authors of `local` that stand for locations: no path may name one of these as its author.
 const LOCATIONS: [&str; 3] = ["project", "user", "global"];
 
-/// What a folder gets.
+/// The id that a folder gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     /// The id, which is its own.
@@ -23,7 +23,7 @@ pub enum Claim {
     },
 }
 
-/// Decides ids, and keeps one folder from taking another's.
+/// Decides ids, so that no folder gets the id of another.
 #[derive(Debug)]
 pub struct Ids {
     named: Option<(String, String)>,
@@ -31,7 +31,7 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Ids of this source and author; none: those that the path of a folder tells.
+    /// Ids of this source and author; none: those in the path of a folder.
     #[must_use]
     pub fn new(named: Option<(String, String)>) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Ids {
         }
     }
 
-    /// The id of a folder: the first folder that claims it has the shortest path.
+    /// The id of a folder. Call it in the order of depth: the first to claim an id gets it.
     ///
     /// # Errors
     /// Its name makes no id, or another folder has it.
@@ -75,15 +75,17 @@ impl Ids {
         }
     }
 
-    /// Source and author: those that were named, else those that the path tells.
+    /// Source and author: those that were named, else those in the path.
     fn namespace(&self, path: &Path) -> (String, String) {
         let local = || (SkillId::LOCAL.to_owned(), "global".to_owned());
-        let told = || in_path(&skill_folder::absolute(path)).unwrap_or_else(local);
-        self.named.clone().unwrap_or_else(told)
+        let named = self.named.clone();
+        named
+            .or_else(|| in_path(&skill_folder::absolute(path)))
+            .unwrap_or_else(local)
     }
 }
 
-/// Source and author, where a folder above is a clone in a place that names them:
+/// Source and author, where a folder of the path is a clone that names them:
 /// `github.com/OWNER/REPOSITORY`, or `OWNER__REPOSITORY`. The nearest one counts.
 fn in_path(path: &Path) -> Option<(String, String)> {
     let names: Vec<&str> = path
@@ -110,13 +112,13 @@ fn in_path(path: &Path) -> Option<(String, String)> {
     })
 }
 
-/// As hosts of repositories name people.
+/// A name that hosts of repositories allow for users.
 fn is_owner(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
-/// Where a skill states its name.
+/// The file and line with the name of a skill.
 fn name_line(bundle: &Bundle) -> (String, usize) {
     let entry = bundle
         .files

@@ -1,12 +1,12 @@
-//! Skills in folders on the caller's machine: begun, scanned, mended, and given ids.
+//! Skills in folders on the caller's machine: created, scanned, fixed, and given ids.
 //!
 //! Rules:
 //!
-//! * What is no part of a skill stays on the machine, and is told.
+//! * A file that is no part of a skill stays on the machine, and is reported.
 //! * No folder takes the id of another.
 //!
-//! Not here: how folders are found and read (`skill_folder`), what is sent where (`cli`),
-//! what a `SKILL.md` says (`skill_md`), folders that skills are installed to (`install`).
+//! Not here: how folders are found and read (`skill_folder`), requests (`cli`), the contents of
+//! a `SKILL.md` (`skill_md`), folders that skills are installed to (`install`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(

@@ -1,4 +1,4 @@
-//! A folder as an agent finds it, scanned: every file, whatever `.gitignore` says.
+//! Scans a folder as an agent finds it: every file, whatever `.gitignore` says.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use walkdir::WalkDir;
 
 use trust::{Input, Report, Scanner};
 
-/// Bytes that the files of a skill may have: more is refused, not passed over.
+/// Bytes that the files of a skill may have. More is an error: a scan of a part would pass what the
+/// rest hides.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 /// Files that a skill may have.
 const MAX_FILES: usize = 50_000;
@@ -16,7 +17,7 @@ fn failed(path: &Path, cause: impl std::fmt::Display) -> String {
     format!("cannot read `{}`: {cause}", path.display())
 }
 
-/// The folders that hold a SKILL.md, the outermost of those that are inside each other.
+/// The folders that hold a SKILL.md, without those inside of others.
 ///
 /// # Errors
 /// A folder cannot be read, or there is none.
@@ -31,6 +32,7 @@ pub fn outermost(root: &Path) -> Result<Vec<PathBuf>, String> {
         }
         let folder = entry.path().parent().unwrap_or(root);
         if !found.iter().any(|outer| folder.starts_with(outer)) {
+            // The walk may list a folder before the SKILL.md next to it.
             found.retain(|inner| !inner.starts_with(folder));
             found.push(folder.to_owned());
         }
@@ -63,7 +65,7 @@ fn read(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, String> {
     Ok(files)
 }
 
-/// Scans a folder: every file of it, also what no publish would bring along.
+/// Scans a folder: every file, also those that would not be published, since an agent has them all.
 ///
 /// # Errors
 /// A file cannot be read, or there is more than a scan takes.
@@ -75,7 +77,7 @@ fn report(folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> Report {
     let is_entry = |path: &&str| path.eq_ignore_ascii_case("SKILL.md");
     let entry = files.keys().map(String::as_str).find(is_entry);
     let text = entry.and_then(|path| files.get(path));
-    // What cannot be read as a skill is scanned as files.
+    // A SKILL.md that cannot be read is scanned as a file like any other.
     let skill = text.and_then(|text| {
         let files = BTreeMap::from([(model::FilePath::skill_md(), text.clone().into())]);
         skill_md::read(&files, &skill_md::ReadOptions::default()).skill

@@ -1,4 +1,4 @@
-//! The folder of a new skill, which says what goes where.
+//! The folder of a new skill, made from a template.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use model::Problem;
 
-/// What stands for the name.
+/// The placeholder for the name.
 const NAME: &str = "NAME";
 
 /// The files, by path.
@@ -22,13 +22,13 @@ const FILES: [(&str, &str); 3] = [
     ),
 ];
 
-/// Why no skill was begun. Nothing of it is there.
+/// Why no skill was created. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
 pub enum NewError {
-    /// A skill cannot have the name, or should not.
+    /// The name is invalid, or not recommended.
     #[error("this is not a valid skill name")]
     Name(Vec<Problem>),
-    /// Something has the name already.
+    /// A file or folder has the name.
     #[error("`{}` exists already, and was not changed", .0.display())]
     Exists(PathBuf),
     /// A file or folder cannot be made.
@@ -41,7 +41,7 @@ pub enum NewError {
     },
 }
 
-/// A skill that was begun.
+/// A skill that was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSkill {
     /// Its folder.
@@ -50,10 +50,10 @@ pub struct NewSkill {
     pub files: Vec<PathBuf>,
 }
 
-/// Makes the folder of a new skill inside another one, which is made where it is not there.
+/// Makes the folder of a new skill inside another one, which is made if it does not exist.
 ///
 /// # Errors
-/// A skill cannot have the name, something has it already, or the disk refuses.
+/// The name is invalid or in use, or the disk refuses.
 pub fn new_skill(parent: &Path, name: &str) -> Result<NewSkill, NewError> {
     let problems = skill_md::check_name(name);
     if !problems.is_empty() {
@@ -65,7 +65,8 @@ pub fn new_skill(parent: &Path, name: &str) -> Result<NewSkill, NewError> {
     };
     fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
     let folder = parent.join(name);
-    // It is ours from here on, whoever else makes one at the same moment.
+    // `create_dir` fails if it exists, so the folder is ours from here on, and may be removed
+    // below.
     fs::create_dir(&folder).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => NewError::Exists(folder.clone()),
         _ => failed(&folder, error),
@@ -82,10 +83,11 @@ pub fn new_skill(parent: &Path, name: &str) -> Result<NewSkill, NewError> {
     Ok(NewSkill { folder, files })
 }
 
-/// Names that are no text to YAML, of one version or another.
+/// Names that are no text to YAML: `yes`, `no`, `on`, `off`, `y` and `n` are truth values in YAML
+/// 1.1, which many parsers still read.
 const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
 
-/// A text with the name in it, in quotes where it is a number or a truth to YAML.
+/// A text with the name in it, in quotes where YAML would read a number or a truth value.
 fn named(text: &str, name: &str) -> String {
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
     let key = if begins && !WORDS.contains(&name) {

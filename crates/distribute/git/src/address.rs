@@ -6,14 +6,13 @@ use url::Url;
 
 use super::Error;
 
-/// Where a repository is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Address {
     /// `http` or `https`, without credentials, query and fragment.
     Http(Url),
     /// A program at the other end of ssh.
     Ssh {
-        /// Whom to be there; none: who this is here.
+        /// The user there; none: the user of this process.
         user: Option<String>,
         /// Name or address, without brackets.
         host: String,
@@ -33,8 +32,9 @@ fn invalid(url: &str, why: &str) -> Error {
     ))
 }
 
-/// A URL without what may be a secret in front of its host.
+/// A URL without the credentials in front of its host.
 fn without_credentials(url: &str) -> String {
+    // By hand and not by `Url`: it is for messages about what no parser takes.
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find('/').unwrap_or(rest.len());
     let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
@@ -119,7 +119,7 @@ impl Address {
         let user = decoded(url.username())?;
         let host = decoded(url.host_str().unwrap_or_default())?;
         let path = decoded(url.path())?;
-        // `/~name/x` is in somebody's home.
+        // `/~name/x` is in the home of a user; Git's server side wants it without the slash.
         let path = path
             .strip_prefix("/~")
             .map_or(path.clone(), |home| format!("~{home}"));
@@ -139,7 +139,7 @@ impl Address {
         let (Some(authority), Some(path)) = (authority, path) else {
             return Err(invalid(safe, why));
         };
-        // `ext::program` runs one, `C:\x` is a folder, `a/b:c` as well.
+        // To Git, `ext::program` is a program to run, `C:\x` a folder, and `a/b:c` as well.
         if path.starts_with(':') || authority.contains(['/', '\\']) {
             return Err(invalid(safe, why));
         }
@@ -162,6 +162,8 @@ impl Address {
         path: String,
         safe: &str,
     ) -> Result<Self, Error> {
+        // All of these become arguments of `ssh`, or of the shell on its other side: a host, user
+        // or path that begins with `-` would be an option, as in CVE-2017-1000117.
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let plain = |c: char| c.is_alphanumeric() || ".-_:".contains(c);
         if host.is_empty() || host.starts_with('-') || !host.chars().all(plain) {

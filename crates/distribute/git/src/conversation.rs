@@ -1,4 +1,4 @@
-//! One conversation with a remote: what its refs are, and a pack.
+//! One conversation with a remote: a list of refs, or a pack.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use super::http::Client;
 use super::remote::Credential;
 use super::{Error, Remote, process};
 
-/// Who one is where the credential is only a token: hosts take any name with one.
+/// The user where the credential is only a token: hosts take any name with one.
 const TOKEN_USER: &str = "x-access-token";
-/// Bytes of a list of refs; servers of today send those that are asked for, older ones all.
+/// Bytes of a list of refs. Servers with protocol 2 send those that are asked for, older ones all
+/// that they have.
 const MAX_LIST: u64 = 32 << 20;
-/// Words of an error that are told.
+/// Characters of gix's error in ours.
 const MAX_ERROR_CHARS: usize = 300;
 
-/// What is asked.
 pub(super) enum Ask {
-    /// Which refs of these names there are.
+    /// Which of these refs exist.
     Refs(Vec<String>),
-    /// What a ref has, put under another name here.
+    /// The commit of a ref, stored under another name here.
     Pack {
         /// A whole ref of the remote.
         from: String,
@@ -40,18 +40,16 @@ pub(super) enum Ask {
     },
 }
 
-/// A ref of the remote.
 #[derive(Debug, Clone)]
 pub(super) struct RemoteRef {
     /// Its whole name; where it stands for another, that one's.
     pub(super) name: String,
-    /// What it was asked by.
+    /// The name that was asked for.
     pub(super) asked: String,
-    /// What it points to, behind tags; none: nothing was committed there yet.
+    /// The object that it points to, behind tags; none: nothing was committed there yet.
     pub(super) target: Option<gix::ObjectId>,
 }
 
-/// What the remote said.
 pub(super) struct Answer {
     pub(super) refs: Vec<RemoteRef>,
     pub(super) hash: gix::hash::Kind,
@@ -60,21 +58,20 @@ pub(super) struct Answer {
 /// Asks the remote.
 ///
 /// # Errors
-/// The reason that the guard has, else what went wrong: [`Error::Damaged`] where what is here
-/// may be the cause, or what was asked.
+/// The reason that the guard has, else the error: [`Error::Damaged`] where the repository here
+/// may be the cause, or the question.
 pub(super) fn ask(
     repository: &gix::Repository,
     remote: &Remote,
     guard: &Arc<Guard>,
     question: Ask,
 ) -> Result<Answer, Error> {
-    let url = remote.url();
     let (answer, complaint) = match &remote.address {
         Address::Http(address) => {
             let address = gix::url::parse(address.as_str()).map_err(|error| {
                 Error::Invalid(model::shown(&error.to_string(), MAX_ERROR_CHARS))
             })?;
-            let client = Client::new(Arc::clone(guard), remote.egress.clone())?;
+            let client = Client::new(Arc::clone(guard), remote.options.egress.clone())?;
             let transport = http::Transport::new_http(client, address, Protocol::V2, false);
             (
                 converse(repository, remote, transport, guard, question),
@@ -89,19 +86,18 @@ pub(super) fn ask(
         } => {
             let at = (user.as_deref(), host.as_str(), *port, path.as_str());
             let (transport, complaint) = process::ssh(guard, remote, at)?;
-            let transport = transport.custom_url(Some(url.as_str().into()));
             let answer = converse(repository, remote, transport, guard, question);
             (answer, Some(complaint))
         }
         Address::File(folder) => {
-            let (transport, complaint) = process::local(guard, folder)?;
-            let transport = transport.custom_url(Some(url.as_str().into()));
+            let (transport, complaint) = process::local(guard, remote, folder)?;
             let answer = converse(repository, remote, transport, guard, question);
             (answer, Some(complaint))
         }
     };
     guard.end_child();
-    // Also where it was too late to matter.
+    // Taken after a success too: a bound that was passed when all was here already must not end
+    // the next conversation.
     let cause = guard.take_cause();
     let error = match answer {
         Ok(answer) => return Ok(answer),
@@ -110,15 +106,15 @@ pub(super) fn ask(
     if let Some(cause) = cause {
         return Err(cause);
     }
-    let said = complaint.and_then(process::Complaint::into_error);
-    Err(match said.unwrap_or_else(|| of_gix(&error, remote)) {
-        // Nobody knows which side is odd.
+    let complaint = complaint.and_then(process::Complaint::into_error);
+    Err(match complaint.unwrap_or_else(|| of_gix(&error, remote)) {
+        // What came may be broken, or what is here, which the next step may replace.
         Error::Unavailable(words) => Error::Damaged(words),
         error => error,
     })
 }
 
-/// What is told where nothing else helped.
+/// The error for the caller, where replacing the repository here did not help.
 pub(super) fn final_error(error: Error) -> Error {
     match error {
         Error::Damaged(words) => Error::Unavailable(words),
@@ -127,15 +123,16 @@ pub(super) fn final_error(error: Error) -> Error {
 }
 
 fn of_gix(error: &gix::Error, remote: &Remote) -> Error {
-    let words = all_words(error);
+    let words = chain(error);
     let shown = model::shown(&words.replace('\n', " "), MAX_ERROR_CHARS);
+    // By its text, as gix has no kind for it. `hostile.rs` fails when the text changes.
     if words.contains("in clear text over http") {
         return Error::Refused(
             "the server asks for credentials, which are not sent over http; take https".to_owned(),
         );
     }
     if error.is_unauthenticated() {
-        return Error::Refused(match remote.credential {
+        return Error::Refused(match remote.options.credential {
             Some(_) => "the server does not take the credential".to_owned(),
             None => "the server wants to know who asks; name a credential".to_owned(),
         });
@@ -149,14 +146,15 @@ fn of_gix(error: &gix::Error, remote: &Remote) -> Error {
     Error::Unavailable(format!("what the server sent cannot be used: {shown}"))
 }
 
-/// An error with its causes.
-pub(super) fn all_words(error: &gix::Error) -> String {
+/// The messages of an error and its causes.
+pub(super) fn chain(error: &gix::Error) -> String {
     let mut words = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(next) = cause {
-        let said = next.to_string();
-        if !words.contains(&said) {
-            words = format!("{words}: {said}");
+        let message = next.to_string();
+        // Some errors of gix have the message of their cause in their own.
+        if !words.contains(&message) {
+            words = format!("{words}: {message}");
         }
         cause = next.source();
     }
@@ -179,7 +177,7 @@ fn converse<T: Transport>(
         .with_refspecs(specs.iter().map(String::as_str), Direction::Fetch)?
         .with_fetch_tags(Tags::None);
     let mut connection = here.to_connection_with_transport(transport);
-    // Always: without it, helpers of the machine are asked.
+    // Also without a credential: gix would else run the credential helpers of the machine.
     connection.set_credentials(|action| Ok(identity(remote, guard, action)));
     connection.set_transport_options(Box::new(()));
     let map = match question {
@@ -212,6 +210,7 @@ fn is_for(remote: &Remote, asking: &str) -> bool {
     let Ok(asking) = url::Url::parse(asking) else {
         return false;
     };
+    // To the same host, and safer than what the operator asked for.
     let is_upgrade = url.scheme() == "http"
         && asking.scheme() == "https"
         && url.host() == asking.host()
@@ -221,10 +220,11 @@ fn is_for(remote: &Remote, asking: &str) -> bool {
 }
 
 fn identity(remote: &Remote, guard: &Guard, action: Action) -> Option<Outcome> {
+    // The others store or erase a credential in a helper.
     let Action::Get(context) = action else {
         return None;
     };
-    let credential = remote.credential.as_ref()?;
+    let credential = remote.options.credential.as_ref()?;
     let asking = context.url.as_ref().map(ToString::to_string);
     if !is_for(remote, &asking.unwrap_or_default()) {
         let words = "the server redirects to another one that asks for credentials, which are not \

@@ -1,11 +1,11 @@
-//! Why a repository cannot be fetched or read.
+//! Errors of fetching and reading a repository.
 
 use std::time::Duration;
 
 /// A repository cannot be fetched or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The URL, the ref or the folder is none that can be used.
+    /// The URL, the ref or the folder is invalid.
     #[error("{0}")]
     Invalid(String),
     /// The repository, the ref or the folder is not there, or not for the caller.
@@ -19,7 +19,7 @@ pub enum Error {
         /// What sort of address it is, such as `a private address`.
         what: String,
     },
-    /// It has more than the limits allow.
+    /// It exceeds a limit.
     #[error("{0}")]
     TooLarge(String),
     /// The server asks to come back later.
@@ -31,7 +31,7 @@ pub enum Error {
     /// No answer, a broken one, or one that took too long: trying again may help.
     #[error("{0}")]
     Unavailable(String),
-    /// What is kept on this machine is not what was fetched, or not there. The next
+    /// The repository on this machine is damaged, or gone. The next
     /// [`super::Repository::update`] clones.
     #[error("the copy of the repository is damaged: {0}")]
     Damaged(String),

@@ -22,16 +22,18 @@ pub(super) enum Exchange {
 pub(super) struct Shared {
     pub(super) link: Link,
     pub(super) exchange: RefCell<Exchange>,
-    /// Told instead of headers.
+    /// Returned in place of the headers.
     pub(super) error: RefCell<Option<io::Error>>,
 }
 
 impl Shared {
-    /// The response, sent for where nobody did yet.
+    /// Sends the request, if that was not done yet.
     fn start(&self) -> io::Result<()> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
+        // gix writes the body first and reads headers or body of the answer next, in either order:
+        // whichever is read first sends the request.
         let taken = self.exchange.replace(Exchange::Over);
         let answered = match taken {
             Exchange::Waiting { request, body } => {
@@ -49,7 +51,7 @@ impl Shared {
     }
 }
 
-/// What is posted, kept until the answer is asked for.
+/// The body of a request, held until the answer is asked for.
 pub(super) struct PostBody(pub(super) Rc<Shared>);
 
 impl Write for PostBody {
@@ -110,7 +112,6 @@ impl BufRead for Headers {
     }
 }
 
-/// The body of an answer.
 pub(super) struct Body {
     shared: Rc<Shared>,
     response: Option<Response>,

@@ -1,4 +1,4 @@
-//! Bounds of one update, and who ends it.
+//! The bounds of one update, and what ends it.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::Error;
 
-/// How often bounds are looked at that no read or write notices.
+/// How often the bounds are checked that no read or write notices.
 const CHECK_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Bounds of one update.
@@ -22,7 +22,7 @@ pub struct Limits {
     pub objects: u32,
     /// How long it may take.
     pub time: Duration,
-    /// How long the other side may be silent.
+    /// How long the other side may send nothing.
     pub silence: Duration,
     /// Redirects of one request.
     pub redirects: usize,
@@ -40,17 +40,17 @@ impl Default for Limits {
     }
 }
 
-/// Watches over one update. The first reason to end it is the one that is told.
+/// Watches one update. The first reason to end it is the one that is reported.
 #[derive(Debug)]
 pub(super) struct Guard {
     pub(super) limits: Limits,
-    /// What gix looks at.
+    /// The flag that gix checks.
     pub(super) interrupt: AtomicBool,
-    /// What the caller sets.
+    /// The flag that the caller sets.
     stop: Arc<AtomicBool>,
     start: Instant,
     received: AtomicU64,
-    /// Less than the limit while there is another way.
+    /// Less than the limit where bytes have to be left for another attempt.
     max_bytes: AtomicU64,
     waiting: Mutex<Option<Instant>>,
     cause: Mutex<Option<Error>>,
@@ -107,58 +107,58 @@ impl Guard {
         None
     }
 
-    /// Ends it, for a reason that is told unless there was one before.
+    /// Ends it, for a reason that is reported unless there was one before.
     pub(super) fn fail(&self, error: Error) -> io::Error {
         let words = error.to_string();
+        // The first: what fails after it is a consequence, such as a pipe of a program that was
+        // killed here.
         locked(&self.cause).get_or_insert(error);
         self.interrupt.store(true, Ordering::Relaxed);
         if let Some(child) = locked(&self.child).as_mut() {
-            // It may be gone by itself.
+            // It may have ended by itself.
             child.kill().ok();
         }
         io::Error::other(words)
     }
 
-    /// Fails where it must end now.
-    pub(super) fn check(&self) -> Result<(), Error> {
-        match self.reason() {
-            Some(reason) => {
-                self.fail(reason.clone());
-                Err(reason)
-            }
-            None => Ok(()),
-        }
+    /// The same, as a result.
+    fn end(&self, error: Error) -> Result<(), Error> {
+        self.fail(error.clone());
+        Err(error)
     }
 
-    /// The other side is waited for from now on.
+    /// Fails where it must end now.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.reason().map_or(Ok(()), |reason| self.end(reason))
+    }
+
+    /// Starts to wait for the other side.
     pub(super) fn wait(&self) {
         *locked(&self.waiting) = Some(Instant::now());
     }
 
-    /// So many bytes came.
+    /// Counts bytes that were received.
     pub(super) fn receive(&self, bytes: usize) -> io::Result<()> {
         *locked(&self.waiting) = None;
         self.received.fetch_add(bytes as u64, Ordering::Relaxed);
-        match self.reason() {
-            Some(reason) => Err(self.fail(reason)),
-            None => Ok(()),
-        }
+        let reason = self.reason();
+        reason.map_or(Ok(()), |reason| Err(self.fail(reason)))
     }
 
     pub(super) fn check_silence(&self) -> Result<(), Error> {
         let since = *locked(&self.waiting);
         if since.is_some_and(|since| since.elapsed() > self.limits.silence) {
             let seconds = self.limits.silence.as_secs_f32();
-            let error = Error::Unavailable(format!("the server sent nothing for {seconds} s"));
-            self.fail(error.clone());
-            return Err(error);
+            let message = format!("the server sent nothing for {seconds} s");
+            return self.end(Error::Unavailable(message));
         }
         Ok(())
     }
 
-    /// The process at the other end; it is ended with this.
+    /// Takes the process at the other end, and ends it with the update.
     pub(super) fn adopt(&self, child: Child) {
         *locked(&self.child) = Some(child);
+        // `fail` may have run between the start of the process and the line above.
         if self.interrupt.load(Ordering::Relaxed) {
             self.end_child();
         }
@@ -167,20 +167,20 @@ impl Guard {
     pub(super) fn end_child(&self) {
         let child = locked(&self.child).take();
         if let Some(mut child) = child {
-            // Both fail only where it is gone.
+            // Both fail only where it has ended. Without the wait it would stay as a zombie.
             child.kill().ok();
             child.wait().ok();
         }
     }
 
-    /// Why it was ended, and forgets it.
+    /// Takes the reason that it was ended for, and resets it.
     pub(super) fn take_cause(&self) -> Option<Error> {
         self.interrupt.store(false, Ordering::Relaxed);
         *locked(&self.waiting) = None;
         locked(&self.cause).take()
     }
 
-    /// Bytes that may still come, as a part of all: `1` of `2` is half.
+    /// Limits the bytes that may still come to a part of those that are left: `1` of `2` is half.
     pub(super) fn spend(&self, part: u64, of: u64) {
         let received = self.received.load(Ordering::Relaxed);
         let left = self.limits.bytes.saturating_sub(received);
@@ -188,7 +188,7 @@ impl Guard {
         self.max_bytes.store(max, Ordering::Relaxed);
     }
 
-    /// Lets fewer bytes come during some work: those of a list, which is kept in memory.
+    /// Limits the bytes further during some work: those of a list, which is held in memory.
     pub(super) fn within<T>(&self, bytes: u64, work: impl FnOnce() -> T) -> T {
         let max = self.max_bytes.load(Ordering::Relaxed);
         let fewer = self.received.load(Ordering::Relaxed).saturating_add(bytes);
@@ -198,7 +198,7 @@ impl Guard {
         done
     }
 
-    /// Does the work, and watches meanwhile what it cannot: time, silence, and what is
+    /// Does the work, and checks meanwhile what it cannot: time, silence, and the files that are
     /// written to the folder for packs.
     pub(super) fn watch<T>(&self, packs: &Path, work: impl FnOnce() -> T) -> T {
         let before: Vec<_> = entries(packs).into_iter().map(|(path, _)| path).collect();
@@ -213,18 +213,19 @@ impl Guard {
                         break;
                     }
                     drop(is_done);
-                    // What it must end for is kept, and told by whoever does the work.
-                    self.look(packs, &before).ok();
+                    // The error is in `cause`, and is returned by the thread that does the work.
+                    self.check_packs(packs, &before).ok();
                     is_done = locked(&self.is_done);
                 }
             });
-            // Also where the work panics.
+            // Also where the work panics: the scope waits for the thread above, which would not
+            // end.
             let _end = End(self);
             work()
         })
     }
 
-    fn look(&self, packs: &Path, before: &[std::path::PathBuf]) -> Result<(), Error> {
+    fn check_packs(&self, packs: &Path, before: &[std::path::PathBuf]) -> Result<(), Error> {
         self.check()?;
         self.check_silence()?;
         let mut total = 0;
@@ -233,27 +234,24 @@ impl Guard {
                 continue;
             }
             total += bytes;
+            // By the header of the pack, before gix has memory for each of them.
             if let Some(objects) = objects_in(&path).filter(|n| *n > self.limits.objects) {
                 let max = self.limits.objects;
-                let error = Error::TooLarge(format!(
+                return self.end(Error::TooLarge(format!(
                     "the repository has {objects} objects to fetch, at most {max} are allowed"
-                ));
-                self.fail(error.clone());
-                return Err(error);
+                )));
             }
         }
         let max = self.max_bytes.load(Ordering::Relaxed);
-        // The index beside the pack counts too.
+        // Twice, since the index of a pack counts too.
         if total > max.saturating_mul(2) {
-            let error = too_many_bytes(max);
-            self.fail(error.clone());
-            return Err(error);
+            return self.end(too_many_bytes(max));
         }
         Ok(())
     }
 }
 
-/// Ends the watching, and the process at the other end.
+/// Ends the thread that checks, and the process at the other end.
 struct End<'a>(&'a Guard);
 
 impl Drop for End<'_> {
@@ -271,7 +269,7 @@ fn too_many_bytes(max: u64) -> Error {
     ))
 }
 
-/// Files of a folder with their bytes; files that vanish meanwhile count for nothing.
+/// Files of a folder with their bytes, without those that vanish meanwhile.
 fn entries(folder: &Path) -> Vec<(std::path::PathBuf, u64)> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
@@ -282,7 +280,7 @@ fn entries(folder: &Path) -> Vec<(std::path::PathBuf, u64)> {
         .collect()
 }
 
-/// How many objects a pack says that it has.
+/// The number of objects in the header of a pack.
 fn objects_in(path: &Path) -> Option<u32> {
     let mut head = [0; 12];
     fs::File::open(path).ok()?.read_exact(&mut head).ok()?;

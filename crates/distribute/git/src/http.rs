@@ -1,5 +1,5 @@
-//! HTTP as gix wants it, with what its own client leaves open: silence, redirects, bytes, and
-//! the addresses that may be called.
+//! HTTP for gix, with the bounds that its own client does not have: silence, redirects, bytes,
+//! and the addresses that may be called.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -26,15 +26,15 @@ use super::Error;
 use super::exchange::{Body, Exchange, Headers, PostBody, Shared, halves};
 use super::guard::Guard;
 
-/// How often bounds are looked at while the server is waited for.
+/// How often bounds are checked while the server is waited for.
 const CHECK_INTERVAL: Duration = Duration::from_millis(25);
-/// When to come back where the server does not say.
+/// When to come back where the server names no time.
 const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(60);
-/// Words of an error of HTTP that are told.
+/// Characters of an error of HTTP, or of an address, in ours.
 const MAX_ERROR_CHARS: usize = 200;
 
-// gix follows fifty redirects without a look at addresses, and would hand a token to whoever a
-// redirect leads to. So its protocol has a transport of ours.
+// The client of gix follows fifty redirects to any address, and would send the token to the
+// server that a redirect leads to. So its protocol has this transport.
 /// A client of one server at a time.
 pub(super) struct Client {
     link: Link,
@@ -82,11 +82,14 @@ impl Client {
         let addresses = self.link.egress.resolve(host, port)?;
         let client = reqwest::Client::builder()
             .user_agent(concat!("git/repertoire-", env!("CARGO_PKG_VERSION")))
+            // Followed here, since each of them leads to an address to check.
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
+            // A proxy would resolve the name itself, to an address that was not checked.
             .no_proxy()
             .connect_timeout(self.link.guard.limits.silence)
-            // The addresses that were checked, and no others.
+            // The addresses that were checked: a name that is resolved again may lead elsewhere
+            // by then (DNS rebinding).
             .resolve_to_addrs(host, &addresses)
             .build()
             .map_err(|error| Error::Unavailable(words(&error)))?;
@@ -94,7 +97,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Asks, and follows redirects.
+    /// Sends a request, and follows redirects.
     fn get_following(
         &mut self,
         url: &str,
@@ -115,6 +118,7 @@ impl Client {
                 return Ok(response);
             }
             let next = redirect(&url, &response, tail)?;
+            // By origin and not by host: another port may be another one's program.
             if next.origin() != url.origin() {
                 headers.remove(AUTHORIZATION);
             }
@@ -147,7 +151,7 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// Where a redirect leads, where it may be followed.
+/// The target of a redirect, if it may be followed.
 fn redirect(from: &Url, response: &Response, tail: &str) -> Result<Url, Error> {
     let location = response.headers().get(LOCATION);
     let next = location
@@ -156,7 +160,7 @@ fn redirect(from: &Url, response: &Response, tail: &str) -> Result<Url, Error> {
         .ok_or_else(|| Error::Unavailable("the server redirects to nowhere".to_owned()))?;
     let mut shown = next.clone();
     shown.set_query(None);
-    // Both fail for URLs that have no host, which are refused next.
+    // Both fail for URLs without a host, which are refused next.
     shown.set_username("").ok();
     shown.set_password(None).ok();
     let refused = |why: &str| {
@@ -174,13 +178,14 @@ fn redirect(from: &Url, response: &Response, tail: &str) -> Result<Url, Error> {
     if !next.username().is_empty() || next.password().is_some() {
         return Err(refused("it has credentials in it"));
     }
+    // gix takes the tail off to get the base of all further requests.
     if !next.as_str().ends_with(tail) {
         return Err(refused("that is no repository; take the URL where it is"));
     }
     Ok(next)
 }
 
-/// The innermost cause, which says what happened.
+/// The innermost cause: those around it only say that a request failed.
 fn words(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(next) = cause.source() {
@@ -192,7 +197,7 @@ fn words(error: &reqwest::Error) -> String {
     )
 }
 
-/// What a status means that is no success.
+/// The error of a status that is no success.
 pub(super) fn check_status(response: &Response) -> Result<(), Error> {
     let status = response.status();
     if status.is_success() {
@@ -201,16 +206,14 @@ pub(super) fn check_status(response: &Response) -> Result<(), Error> {
     let shown = status.as_u16();
     let asks_to_wait = response.headers().contains_key(RETRY_AFTER);
     Err(match shown {
-        403 | 503 if asks_to_wait => Error::RateLimited {
+        // GitHub has 403 for its limits too, and proxies have 503.
+        403 | 429 | 503 if shown == 429 || asks_to_wait => Error::RateLimited {
             after: egress::retry_after(response.headers()).unwrap_or(DEFAULT_RETRY_DELAY),
         },
         403 => Error::Refused("the server does not let the caller in (403)".to_owned()),
         404 | 410 => Error::Refused(format!(
             "the server has no such repository, or not for the caller ({shown})"
         )),
-        429 => Error::RateLimited {
-            after: egress::retry_after(response.headers()).unwrap_or(DEFAULT_RETRY_DELAY),
-        },
         300..=399 => Error::Refused(format!("the server redirects where it may not ({shown})")),
         400..=499 => Error::Refused(format!("the server refused the request ({shown})")),
         _ => Error::Unavailable(format!("the server answered {shown}")),
@@ -218,7 +221,7 @@ pub(super) fn check_status(response: &Response) -> Result<(), Error> {
 }
 
 impl Link {
-    /// Waits for something of the server, within all bounds.
+    /// Waits for the server, within all bounds.
     pub(super) fn wait<T>(
         &self,
         work: impl Future<Output = reqwest::Result<T>>,
@@ -226,6 +229,7 @@ impl Link {
         self.guard.wait();
         self.runtime.block_on(async {
             let mut work = pin!(work);
+            // In slices, as the flag of the caller wakes nobody.
             loop {
                 if let Ok(done) = tokio::time::timeout(CHECK_INTERVAL, &mut work).await {
                     return done.map_err(|error| Error::Unavailable(words(&error)));
@@ -255,6 +259,7 @@ fn header_map(lines: impl IntoIterator<Item = impl AsRef<str>>) -> HeaderMap {
         let name = HeaderName::try_from(name.trim());
         let value = HeaderValue::try_from(value.trim());
         if let (Ok(name), Ok(mut value)) = (name, value) {
+            // Not in the debug output of a request.
             value.set_sensitive(name == AUTHORIZATION);
             headers.append(name, value);
         }
@@ -278,6 +283,8 @@ impl Http for Client {
         let response = self
             .get_following(url, tail, &headers)
             .map_err(|error| self.failed(error))?;
+        // In the form of gix's own client, by which its protocol asks for a credential and tries
+        // again.
         if response.status() == StatusCode::UNAUTHORIZED {
             let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
             let asked = AuthenticationRequired {
@@ -288,6 +295,7 @@ impl Http for Client {
             return Ok(GetResponse { headers, body });
         }
         check_status(&response).map_err(|error| self.failed(error))?;
+        // A page of HTML, or the "dumb" protocol of plain files, which gix does not speak.
         let is_smart = response
             .headers()
             .get(CONTENT_TYPE)

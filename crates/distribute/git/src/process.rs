@@ -1,11 +1,11 @@
-//! Programs that speak Git's protocol: `ssh` with one on the other side, and `git` itself for
-//! folders of this machine.
+//! Programs that speak Git's protocol: `ssh` to one on another machine, and `git` for folders of
+//! this machine.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use gix::protocol::transport::Protocol;
@@ -15,14 +15,14 @@ use gix::protocol::transport::client::git::blocking_io::Connection;
 use super::guard::Guard;
 use super::{Error, Remote};
 
-/// Of what a program complains, so much is kept.
+/// Bytes of a program's standard error that are held.
 const MAX_COMPLAINT: usize = 4096;
-/// And so much is told.
+/// Characters of it in an error.
 const MAX_ERROR_CHARS: usize = 300;
-/// What programs find where the machine says nothing.
+/// The path of programs where the environment has none.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// What a program wrote, watched.
+/// The standard output of a program, within the bounds.
 pub(super) struct Answers {
     guard: Arc<Guard>,
     stdout: ChildStdout,
@@ -37,17 +37,17 @@ impl Read for Answers {
     }
 }
 
-/// Of what a program complained.
-pub(super) struct Complaint {
-    text: Arc<Mutex<Vec<u8>>>,
-    reader: Option<JoinHandle<()>>,
-}
+/// The standard error of a program.
+pub(super) struct Complaint(JoinHandle<Vec<u8>>);
 
-/// The two ends of a program.
 pub(super) type Transport = Connection<Answers, ChildStdin>;
 
 /// Starts `git` on a folder of this machine.
-pub(super) fn local(guard: &Arc<Guard>, folder: &Path) -> Result<(Transport, Complaint), Error> {
+pub(super) fn local(
+    guard: &Arc<Guard>,
+    remote: &Remote,
+    folder: &Path,
+) -> Result<(Transport, Complaint), Error> {
     if !folder.is_dir() {
         return Err(Error::Refused(format!(
             "there is no folder `{}`",
@@ -56,27 +56,30 @@ pub(super) fn local(guard: &Arc<Guard>, folder: &Path) -> Result<(Transport, Com
     }
     let mut command = program("git");
     command.arg("upload-pack").arg(folder);
-    start(guard, command, "git")
+    start(guard, remote, command, "git")
 }
 
-/// Starts `ssh`. The name is resolved here, so that only what was checked is called.
 pub(super) fn ssh(
     guard: &Arc<Guard>,
     remote: &Remote,
     (user, host, port, path): (Option<&str>, &str, u16, &str),
 ) -> Result<(Transport, Complaint), Error> {
-    let addresses = remote.egress.resolve(host, port)?;
+    // Here and not by ssh, which would call an address that nobody checked.
+    let addresses = remote.options.egress.resolve(host, port)?;
     let Some(address) = addresses.first() else {
         return Err(Error::Unavailable(format!(
             "the host `{host}` has no address"
         )));
     };
     let mut command = program("ssh");
+    // For its keys, its known hosts and its agent.
     for name in ["HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK"] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
     }
+    // ssh is given an address. It looks up the key of the host by this name instead, in the form
+    // that known_hosts has for ports other than 22.
     let alias = if port == 22 {
         host.to_owned()
     } else {
@@ -86,27 +89,31 @@ pub(super) fn ssh(
     let mut option = |text: String| {
         command.arg("-o").arg(text);
     };
+    // No question: there is nobody to answer it, and the sync would hang until its limit.
     option("BatchMode=yes".to_owned());
+    // A key that is not known is an attack or a mistake; the operator adds keys, not the server.
     option("StrictHostKeyChecking=yes".to_owned());
     option("UpdateHostKeys=no".to_owned());
     option("CheckHostIP=no".to_owned());
+    // The other side gets nothing of this machine: no port, no agent with other keys.
     option("ClearAllForwardings=yes".to_owned());
     option("ForwardAgent=no".to_owned());
     option("PermitLocalCommand=no".to_owned());
     option("SendEnv=GIT_PROTOCOL".to_owned());
     option(format!("ConnectTimeout={silence}"));
     option(format!("HostKeyAlias={alias}"));
-    if let Some(file) = &remote.known_hosts {
+    if let Some(file) = &remote.options.known_hosts {
         option(format!("UserKnownHostsFile={}", quoted(file)?));
         option("GlobalKnownHostsFile=/dev/null".to_owned());
     }
-    if let Some(file) = &remote.ssh_key {
+    if let Some(file) = &remote.options.ssh_key {
         command
             .arg("-i")
             .arg(file)
+            // Else keys of an agent are tried first, and may use up the attempts of the server.
             .args(["-o", "IdentitiesOnly=yes"]);
     }
-    // No file of the machine's adds to this.
+    // `-F none`: a config file could run programs (`ProxyCommand`) or name other hosts.
     command
         .args(["-F", "none", "-T", "-p"])
         .arg(port.to_string());
@@ -114,12 +121,13 @@ pub(super) fn ssh(
         command.arg("-l").arg(user);
     }
     command.arg("--").arg(address.ip().to_string());
+    // A shell runs this on the other side: in single quotes, where a quote is `'\''`.
     let path = path.replace('\'', "'\\''");
     command.arg(format!("git-upload-pack '{path}'"));
-    start(guard, command, "ssh")
+    start(guard, remote, command, "ssh")
 }
 
-/// A path as ssh reads it in an option.
+/// A path as ssh reads it in an option. It expands `%`, and knows no escape for a quote.
 fn quoted(file: &Path) -> Result<String, Error> {
     match file.to_str() {
         Some(text) if !text.contains(['"', '\n', '%']) => Ok(format!("\"{text}\"")),
@@ -130,7 +138,8 @@ fn quoted(file: &Path) -> Result<String, Error> {
     }
 }
 
-/// A program that knows nothing of this process.
+/// A program with an empty environment: variables of the server may hold secrets, and those of Git
+/// (`GIT_SSH_COMMAND`, `GIT_CONFIG_COUNT`) would run others' programs.
 fn program(name: &str) -> Command {
     let mut command = Command::new(name);
     let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from(PATH));
@@ -150,6 +159,7 @@ fn program(name: &str) -> Command {
 
 fn start(
     guard: &Arc<Guard>,
+    remote: &Remote,
     mut command: Command,
     name: &str,
 ) -> Result<(Transport, Complaint), Error> {
@@ -160,21 +170,21 @@ fn start(
             "the program `{name}` is needed for this URL, and cannot be started: {error}"
         ))
     })?;
+    // The guard has the child before anything can fail, and ends it then.
     let ends = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     guard.adopt(child);
     let (Some(stdin), Some(stdout), Some(mut stderr)) = ends else {
         return Err(missing());
     };
-    let text = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&text);
+    // Read to its end, also beyond what is held: a program whose pipe is full would stop.
     let reader = std::thread::spawn(move || {
-        let mut some = [0; 512];
+        let (mut text, mut some) = (Vec::new(), [0; 512]);
         while let Ok(bytes @ 1..) = stderr.read(&mut some) {
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() < MAX_COMPLAINT {
-                kept.extend_from_slice(some.get(..bytes).unwrap_or_default());
+            if text.len() < MAX_COMPLAINT {
+                text.extend_from_slice(some.get(..bytes).unwrap_or_default());
             }
         }
+        text
     });
     let answers = Answers {
         guard: Arc::clone(guard),
@@ -189,29 +199,24 @@ fn start(
         ConnectMode::Process,
         false,
     );
-    let complaint = Complaint {
-        text,
-        reader: Some(reader),
-    };
-    Ok((connection, complaint))
+    let connection = connection.custom_url(Some(remote.url().as_str().into()));
+    Ok((connection, Complaint(reader)))
 }
 
 impl Complaint {
-    /// What the program said, as an error; none: nothing. The program has ended.
-    pub(super) fn into_error(mut self) -> Option<Error> {
-        if let Some(reader) = self.reader.take() {
-            // It only reads.
-            reader.join().ok();
-        }
-        let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The error that the program wrote; none: it wrote nothing. The program has ended.
+    pub(super) fn into_error(self) -> Option<Error> {
+        let text = self.0.join().unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let said = lines.collect::<Vec<_>>().join("; ");
-        if said.is_empty() {
+        let text = lines.collect::<Vec<_>>().join("; ");
+        if text.is_empty() {
             return None;
         }
-        let has = |word: &str| said.contains(word);
-        let shown = model::shown(&said, MAX_ERROR_CHARS);
+        // Exit codes do not tell these apart: ssh has 255 for all of its own. The texts are those
+        // of the C locale.
+        let has = |word: &str| text.contains(word);
+        let shown = model::shown(&text, MAX_ERROR_CHARS);
         if has("Host key verification failed") || has("REMOTE HOST IDENTIFICATION") {
             let message = "the host's key is none that is known; add it to the file of known hosts";
             return Some(Error::Refused(format!("{message} ({shown})")));

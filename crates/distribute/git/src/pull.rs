@@ -1,4 +1,4 @@
-//! Bringing a ref here, with as much of its history as shows that it follows.
+//! Fetching a ref, with as much of its history as shows that it follows the earlier commit.
 
 use std::collections::{HashSet, VecDeque};
 use std::num::NonZeroU32;
@@ -12,11 +12,11 @@ use super::guard::Guard;
 use super::repository::{TIP, open, watched};
 use super::{Earlier, Error, Remote};
 
-/// Clocks differ: commits that are so much older than their parents are still found.
+/// How much older than its parent a commit may claim to be: clocks differ.
 const CLOCK_SECONDS: i64 = 24 * 60 * 60;
-/// Commits that are looked at to show that one is an ancestor of another.
+/// Commits that are visited to show that one is an ancestor of another.
 const MAX_ANCESTORS: usize = 200_000;
-/// Brings a ref into a repository.
+
 pub(super) struct Pull<'a> {
     pub(super) remote: &'a Remote,
     pub(super) from: &'a str,
@@ -24,8 +24,8 @@ pub(super) struct Pull<'a> {
 }
 
 impl Pull<'_> {
-    /// Fetches into a repository that has something; none: that cannot be, and what is here
-    /// may be why.
+    /// Fetches into a repository that has commits; none: that fails, and the repository may be
+    /// why.
     pub(super) fn add(
         &self,
         into: &gix::Repository,
@@ -48,11 +48,13 @@ impl Pull<'_> {
         into: &gix::Repository,
         guard: &Arc<Guard>,
     ) -> Result<ObjectId, Error> {
+        // A tag that moved is a break in history wherever it moved to.
         let shows_history = !self.from.starts_with("refs/tags/");
         if let Some(earlier) = self.earlier.filter(|_| shows_history) {
             let seconds = earlier.committed_at.saturating_sub(CLOCK_SECONDS).max(1);
             let cutoff = gix::date::Time::new(seconds, 0);
-            // The history may be what is too much; the tip alone is fetched then.
+            // The history may be too large, or no server can cut it there. Half of the bytes are
+            // left to fetch the tip alone then.
             guard.spend(1, 2);
             match self.fetch(into, guard, Shallow::Since { cutoff }) {
                 Ok(commit) => {
@@ -85,7 +87,7 @@ impl Pull<'_> {
             ask(into, self.remote, guard, question)
         })?;
         let missing = || Error::Damaged("the server sent less than it was asked for".to_owned());
-        // Opened anew, since what is cached knows nothing of the pack.
+        // Opened anew, since the handle has a list of packs without the new one.
         let into = open(into.path())?;
         let mut tip = into.find_reference(TIP).map_err(|_| missing())?;
         let commit = tip.peel_to_id().map_err(|_| missing())?.detach();
@@ -100,7 +102,7 @@ impl Pull<'_> {
     }
 }
 
-/// Whether the old commit is an ancestor of the tip, as far as can be seen from here.
+/// Whether the old commit is an ancestor of the tip, as far as the history was fetched.
 pub(super) fn descends(
     repository: &gix::Repository,
     tip: ObjectId,
@@ -114,7 +116,7 @@ pub(super) fn descends(
     let mut next = VecDeque::from([tip]);
     while let Some(commit) = next.pop_front() {
         guard.check()?;
-        // Behind the boundary there is nothing here.
+        // Beyond the shallow boundary nothing was fetched.
         let Ok(Some(object)) = repository.try_find_object(commit) else {
             continue;
         };

@@ -1,6 +1,6 @@
 //! The files of a skill, read from its tree.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
@@ -8,24 +8,17 @@ use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
-use skill_folder::{MAX_PATTERNS, Patterns, SKILLIGNORE, left_out, pointer, too_many_patterns};
+use skill_folder::{
+    MAX_PATTERNS, Patterns, SKILLIGNORE, SkillFiles, left_out, pointer, too_many_patterns,
+};
 
 use super::Error;
-use super::tree::{Entry, check, damaged, entries, joined, segment, special};
+use super::tree::{Entry, check, damaged, entries, is_file, joined, segment, special};
 
-/// Entries that the folders of one skill may have, of all kinds.
+/// Entries that the folders of one skill may have, of all kinds: those that are left out cost time
+/// too.
 const MAX_ENTRIES: usize = 8 * MAX_FILES;
 
-/// Files of a skill, and what was odd about them.
-#[derive(Debug, Default)]
-pub struct SkillFiles {
-    /// The files, by path.
-    pub files: BTreeMap<FilePath, Bytes>,
-    /// What was left out, and why the rest is no skill.
-    pub problems: Vec<Problem>,
-}
-
-/// Reads the files of a skill.
 pub(super) fn read(
     repository: &gix::Repository,
     tree: ObjectId,
@@ -48,7 +41,7 @@ struct Reading<'a> {
     read: SkillFiles,
     bytes: u64,
     entries: usize,
-    /// A limit was met; what follows is not read.
+    /// A limit was reached; what follows is not read.
     is_full: bool,
     patterns: Patterns,
 }
@@ -58,14 +51,14 @@ impl Reading<'_> {
         self.read.problems.push(problem);
     }
 
-    /// A limit of skills was met.
+    /// Reports a limit that was reached.
     fn full(&mut self, rule: &str, path: &str, message: String) {
         self.report(Problem::error(rule, path, 0, message));
         self.is_full = true;
     }
 
-    /// All that is in a folder. A path has at most 32 segments, and so has this calls of
-    /// itself.
+    /// Reads a folder. The recursion is bounded: a path with more than 32 segments is no path of a
+    /// skill.
     fn folder(&mut self, folder: &str, tree: ObjectId, stop: &AtomicBool) -> Result<(), Error> {
         let Some(entries) = entries(self.repository, tree)? else {
             self.report(Problem::error(
@@ -76,28 +69,26 @@ impl Reading<'_> {
             ));
             return Ok(());
         };
+        // Before the entries, since the file of patterns may leave out any of them.
         if let Some(text) = self.patterns_in(folder, &entries)? {
             self.patterns.add(folder, &text);
         }
         self.entries(folder, &entries, stop)
     }
 
-    /// What a folder's file of patterns says; none: it has none that is read.
+    /// The file of patterns of a folder; none: it has none, or one that is too large.
     fn patterns_in(&mut self, folder: &str, entries: &[Entry]) -> Result<Option<Vec<u8>>, Error> {
         let mut files = entries.iter();
-        let Some(file) = files.find(|entry| {
-            entry.name == SKILLIGNORE.as_bytes()
-                && matches!(entry.kind, EntryKind::Blob | EntryKind::BlobExecutable)
-        }) else {
+        let is_one = |entry: &&Entry| entry.name == SKILLIGNORE.as_bytes() && is_file(entry.kind);
+        let Some(file) = files.find(is_one) else {
             return Ok(None);
         };
-        let header = self.repository.find_header(file.id);
-        if header.map_err(|error| damaged(&error))?.size() > MAX_PATTERNS {
+        let header = self.repository.find_header(file.id).map_err(damaged)?;
+        if header.size() > MAX_PATTERNS {
             self.report(too_many_patterns(&joined(folder, SKILLIGNORE)));
             return Ok(None);
         }
-        let object = self.repository.find_object(file.id);
-        let mut object = object.map_err(|error| damaged(&error))?;
+        let mut object = self.repository.find_object(file.id).map_err(damaged)?;
         Ok(Some(std::mem::take(&mut object.data)))
     }
 
@@ -118,6 +109,8 @@ impl Reading<'_> {
                 self.full("too-many-files", &shown, message);
                 break;
             }
+            // Git makes no such tree, but somebody else may: readers would differ in which one
+            // they take.
             if !seen.insert(&entry.name) {
                 let message = "the tree has the name twice";
                 self.report(Problem::error("path-invalid", &shown, 0, message));
@@ -150,10 +143,8 @@ impl Reading<'_> {
     }
 
     fn file(&mut self, path: FilePath, id: ObjectId) -> Result<(), Error> {
-        let header = self
-            .repository
-            .find_header(id)
-            .map_err(|error| damaged(&error))?;
+        // The size comes first: an object of 4 GiB is refused before it is inflated.
+        let header = self.repository.find_header(id).map_err(damaged)?;
         if header.kind() != gix::objs::Kind::Blob {
             let message = "the tree takes for a file what is none";
             self.report(Problem::error("path-invalid", path.as_str(), 0, message));
@@ -171,12 +162,10 @@ impl Reading<'_> {
             self.full("too-many-files", path.as_str(), message);
             return Ok(());
         }
-        let mut blob = self
-            .repository
-            .find_object(id)
-            .map_err(|error| damaged(&error))?;
+        let mut blob = self.repository.find_object(id).map_err(damaged)?;
         let content = Bytes::from(std::mem::take(&mut blob.data));
         if let Some(problem) = pointer(path.as_str(), &content) {
+            // Not a file of the skill after all.
             self.bytes = self.bytes.saturating_sub(header.size());
             self.report(problem);
             return Ok(());

@@ -1,4 +1,4 @@
-//! What is fetched, and as whom.
+//! A remote repository, and the credential for it.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use super::Error;
 use super::address::Address;
 
-/// Who fetches over https. Never prints a secret.
+/// The credential for https. Its debug output has no secret.
 #[derive(Debug, Clone)]
 pub enum Credential {
     /// A token alone.
@@ -22,7 +22,7 @@ pub enum Credential {
     },
 }
 
-/// What a [`Remote`] is made of.
+/// The settings of a [`Remote`].
 #[derive(Debug, Clone)]
 pub struct RemoteOptions {
     /// `https://…`, `http://…`, `ssh://…`, `user@host:path`, or `file://…`.
@@ -32,7 +32,7 @@ pub struct RemoteOptions {
     pub reference: String,
     /// For https; it is sent only where the server asks for it, and never over http.
     pub credential: Option<Credential>,
-    /// The file of a private key for ssh, without a passphrase. None: what ssh finds.
+    /// The file of a private key for ssh, without a passphrase. None: the keys that ssh finds.
     pub ssh_key: Option<PathBuf>,
     /// The file of hosts that ssh knows. None: those of the user and of the machine.
     pub known_hosts: Option<PathBuf>,
@@ -46,11 +46,7 @@ pub struct RemoteOptions {
 #[derive(Debug, Clone)]
 pub struct Remote {
     pub(super) address: Address,
-    pub(super) reference: String,
-    pub(super) credential: Option<Credential>,
-    pub(super) ssh_key: Option<PathBuf>,
-    pub(super) known_hosts: Option<PathBuf>,
-    pub(super) egress: Egress,
+    pub(super) options: RemoteOptions,
 }
 
 impl Remote {
@@ -58,23 +54,16 @@ impl Remote {
     ///
     /// # Errors
     /// [`Error::Invalid`].
-    pub fn new(options: RemoteOptions) -> Result<Self, Error> {
+    pub fn new(mut options: RemoteOptions) -> Result<Self, Error> {
         let address = Address::parse(&options.url, options.permits_files)?;
-        let reference = options.reference.trim().to_owned();
-        if !is_reference(&reference) {
+        options.reference = options.reference.trim().to_owned();
+        if !is_reference(&options.reference) {
             return Err(Error::Invalid(format!(
                 "`{}` is no name of a branch or a tag",
-                model::shown(&reference, 100)
+                model::shown(&options.reference, 100)
             )));
         }
-        Ok(Self {
-            address,
-            reference,
-            credential: options.credential,
-            ssh_key: options.ssh_key,
-            known_hosts: options.known_hosts,
-            egress: options.egress,
-        })
+        Ok(Self { address, options })
     }
 
     /// Its URL, for people: without a secret.
@@ -83,20 +72,21 @@ impl Remote {
         self.address.shown()
     }
 
-    /// The refs that the name may stand for, the first of them first.
+    /// The refs that the name may stand for, in the order of preference.
     pub(super) fn candidates(&self) -> Vec<String> {
-        let name = &self.reference;
+        let name = &self.options.reference;
         if name.is_empty() || name == "HEAD" {
             return vec!["HEAD".to_owned()];
         }
         if name.starts_with("refs/") {
             return vec![name.clone()];
         }
+        // The branch first, unlike `git rev-parse`, which prefers a tag of the same name.
         vec![format!("refs/heads/{name}"), format!("refs/tags/{name}")]
     }
 }
 
-/// Empty, or a name that Git has for refs.
+/// Empty, or a valid name of a ref.
 fn is_reference(name: &str) -> bool {
     if name.is_empty() {
         return true;

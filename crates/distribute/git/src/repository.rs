@@ -1,4 +1,4 @@
-//! The folder on this machine that keeps what was fetched.
+//! The repository on this machine that is fetched into.
 
 use std::fs;
 use std::io;
@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use gix::ObjectId;
 
-use super::conversation::{Answer, Ask, RemoteRef, all_words, ask, final_error};
+use super::conversation::{Answer, Ask, RemoteRef, ask, chain, final_error};
 use super::guard::Guard;
 use super::pull::{Pull, descends};
 use super::{CommitSkills, Error, Limits, Remote, SkillFiles, read, tree};
 
-/// Bytes that one object may have: what states more is refused before it is inflated. Gix
-/// bounds by it what it keeps of all objects of a pack as well.
+/// Bytes that one object may have: one that states more is refused before it is inflated. Gix
+/// also bounds its memory for all objects of a pack by it.
 pub(super) const MAX_OBJECT: u64 = 64 << 20;
-/// Each fetch adds a pack and nothing packs them anew; with more than these the repository is
+/// Packs of a repository. Each fetch adds one and nothing merges them; with more the repository is
 /// cloned again.
 const MAX_PACKS: usize = 50;
-/// How often an update looks whether another one has ended.
+/// How often an update checks whether another one has ended.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
-/// What the remote's ref is called here.
+/// The name of the remote's ref here.
 pub(super) const TIP: &str = "refs/repertoire/tip";
 /// The repository, inside the folder that the caller gives.
 const REPOSITORY: &str = "repository";
@@ -31,7 +31,7 @@ const NEXT: &str = "repository.next";
 /// The one before, while it is deleted.
 const LAST: &str = "repository.last";
 
-/// Where an update stood, for the next one.
+/// The result of an earlier update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Earlier {
     /// The commit.
@@ -40,12 +40,12 @@ pub struct Earlier {
     pub committed_at: i64,
 }
 
-/// What the remote's ref points to.
+/// The commit that the remote's ref points to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tip {
     /// The commit, in hexadecimal digits.
     pub commit: String,
-    /// When it was committed, in seconds since 1970, by the clock of who did.
+    /// When it was committed, in seconds since 1970, by the clock of the committer.
     pub committed_at: i64,
     /// The whole ref, such as `refs/heads/main`.
     pub reference: String,
@@ -58,7 +58,7 @@ impl Tip {
         self.reference.starts_with("refs/tags/")
     }
 
-    /// The ref as people call it.
+    /// The name of the ref for people.
     #[must_use]
     pub fn name(&self) -> &str {
         let name = &self.reference;
@@ -68,10 +68,10 @@ impl Tip {
     }
 }
 
-/// What came of an update.
+/// The result of an update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
-    /// What the ref points to now; it is in the repository.
+    /// The commit of the ref now; it is in the repository.
     pub tip: Tip,
     /// It is the earlier commit, and was there already.
     pub is_unchanged: bool,
@@ -80,16 +80,16 @@ pub struct Update {
     pub descends: bool,
 }
 
-/// What was fetched of one remote. Several may read at once, also while it is updated; two
-/// updates wait for each other. One of these for a folder: others know nothing of it.
+/// The commits that were fetched of one remote. Several threads may read, also during an update;
+/// two updates wait for each other. Use one of these for a folder: the locks are in it.
 #[derive(Debug)]
 pub struct Repository {
     folder: PathBuf,
-    /// Held to write while the repository is replaced.
-    place: RwLock<()>,
-    /// Held by the one update that there is at a time.
+    /// Write-locked while the repository is replaced.
+    replacing: RwLock<()>,
+    /// Locked by the one update at a time.
     updating: Mutex<()>,
-    /// Something in it could not be read: the next update clones.
+    /// An object could not be read: the next update clones.
     is_doubted: AtomicBool,
 }
 
@@ -110,6 +110,7 @@ fn remove(path: &Path) -> Result<(), Error> {
 
 fn options() -> gix::open::Options {
     let limit = format!("gitoxide.objects.allocLimit={MAX_OBJECT}");
+    // Isolated: a configuration of the machine may rewrite URLs, and name helpers and hooks.
     gix::open::Options::isolated()
         .open_path_as_is(true)
         .config_overrides([
@@ -124,7 +125,7 @@ fn packs_in(repository: &Path) -> PathBuf {
     repository.join("objects").join("pack")
 }
 
-/// Files of the folder for packs: the packs, and what is none of them.
+/// The number of packs, and files in their folder that are left of a fetch that was cut off.
 fn pack_files(repository: &Path) -> (usize, Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(packs_in(repository)) else {
         return (0, Vec::new());
@@ -149,19 +150,19 @@ fn init(path: &Path, hash: gix::hash::Kind) -> Result<gix::Repository, Error> {
     };
     gix::ThreadSafeRepository::init_opts(path, gix::create::Kind::Bare, create, options())
         .map_err(|error| {
-            let error = all_words(&error);
+            let error = chain(&error);
             Error::Unavailable(format!("`{}` cannot be made: {error}", path.display()))
         })?;
-    // By the options that hold for all others.
+    // Opened by the same options as everywhere.
     open(path)
 }
 
 pub(super) fn open(path: &Path) -> Result<gix::Repository, Error> {
     let opened = gix::open_opts(path, options());
-    opened.map_err(|error| tree::damaged(&error))
+    opened.map_err(tree::damaged)
 }
 
-/// The commit that was fetched last, where all that points to it is whole.
+/// The commit that was fetched last, if it and its tree can be read.
 fn fetched(repository: &gix::Repository) -> Option<ObjectId> {
     let mut reference = repository.try_find_reference(TIP).ok()??;
     let commit = reference.peel_to_id().ok()?.detach();
@@ -176,7 +177,7 @@ fn chosen(answer: &Answer, candidates: &[String], remote: &Remote) -> Result<Rem
         .iter()
         .filter_map(|name| answer.refs.iter().find(|found| found.asked == *name));
     let Some(found) = found.next() else {
-        return Err(Error::Refused(match remote.reference.as_str() {
+        return Err(Error::Refused(match remote.options.reference.as_str() {
             "" => "the repository has no commit yet, or shows no branch first".to_owned(),
             name => format!(
                 "the repository has no branch and no tag `{}`",
@@ -188,12 +189,12 @@ fn chosen(answer: &Answer, candidates: &[String], remote: &Remote) -> Result<Rem
 }
 
 impl Repository {
-    /// Keeps what is fetched below a folder, which exists.
+    /// A repository below a folder, which exists.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
-            place: RwLock::new(()),
+            replacing: RwLock::new(()),
             updating: Mutex::new(()),
             is_doubted: AtomicBool::new(false),
         }
@@ -203,7 +204,8 @@ impl Repository {
         self.folder.join(REPOSITORY)
     }
 
-    /// The right to update, which an update that was stopped gives back in a moment.
+    /// Waits for the lock of updates. In slices and not by `lock`: a caller that is stopped while
+    /// it waits must go away, and the guard's time counts.
     fn turn(&self, guard: &Guard) -> Result<MutexGuard<'_, ()>, Error> {
         loop {
             guard.check()?;
@@ -215,7 +217,7 @@ impl Repository {
         }
     }
 
-    /// Remembers that what is here cannot be read.
+    /// Remembers an error of the repository here, for the next update.
     fn doubting<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         if matches!(result, Err(Error::Damaged(_))) {
             self.is_doubted.store(true, Ordering::Relaxed);
@@ -223,13 +225,12 @@ impl Repository {
         result
     }
 
-    /// Asks the remote where its ref is, and fetches what is not here. With an earlier commit
-    /// it finds out whether the new one follows from it, for which more is fetched, as far as
-    /// that commit's day.
+    /// Asks the remote for its ref, and fetches what is not here. With an earlier commit it finds
+    /// out whether the new one follows from it, for which history is fetched back to the day of
+    /// that commit.
     ///
     /// # Errors
-    /// Any but [`Error::Damaged`], mostly: what is broken, or could not be read since, is
-    /// cloned anew.
+    /// Any but [`Error::Damaged`], mostly: a repository that is broken is cloned anew.
     pub fn update(
         &self,
         remote: &Remote,
@@ -239,7 +240,7 @@ impl Repository {
     ) -> Result<Update, Error> {
         let guard = Arc::new(Guard::new(limits.clone(), stop));
         let _turn = self.turn(&guard)?;
-        // What another process left behind when it ended.
+        // Left behind by a process that was killed.
         remove(&self.folder.join(NEXT))?;
         remove(&self.folder.join(LAST))?;
         let path = self.path();
@@ -262,6 +263,7 @@ impl Repository {
                 "the repository has no commit yet".to_owned(),
             ));
         };
+        // The remote has SHA-256, which is known only by asking it.
         if here.object_hash() != answer.hash {
             here = self.replaced(|| init(&path, answer.hash))?;
         }
@@ -284,10 +286,8 @@ impl Repository {
             here = open(&path)?;
             tip
         };
-        let commit = here
-            .find_commit(tip)
-            .map_err(|error| tree::damaged(&error))?;
-        let time = commit.time().map_err(|error| tree::damaged(&error))?;
+        let commit = here.find_commit(tip).map_err(tree::damaged)?;
+        let time = commit.time().map_err(tree::damaged)?;
         let is_same = earlier.is_some_and(|earlier| is_commit(tip, &earlier.commit));
         let descends = match earlier {
             Some(earlier) if !is_same => descends(&here, tip, &earlier.commit, &guard)?,
@@ -304,7 +304,8 @@ impl Repository {
         })
     }
 
-    /// Fetches into a repository of its own, which then takes the place of this one.
+    /// Fetches into a new repository, which then replaces this one: readers go on with the old one
+    /// for as long as that takes.
     fn clone_anew(
         &self,
         pull: &Pull<'_>,
@@ -320,19 +321,23 @@ impl Repository {
                 return Err(final_error(error));
             }
         };
+        // Its files are closed before its folder is renamed.
         drop(fresh);
         self.swap()?;
         Ok(commit)
     }
 
-    /// Does something to the repository that nobody may read meanwhile.
+    /// Replaces the repository, while nobody reads it.
     fn replaced<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _place = self.place.write().unwrap_or_else(PoisonError::into_inner);
+        let _lock = self
+            .replacing
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         work()
     }
 
-    /// Puts the next repository in the place of this one. Who is stopped in between finds
-    /// none, and clones.
+    /// Replaces this repository by the next one. After a kill between the two renames there is
+    /// none, and the next update clones.
     fn swap(&self) -> Result<(), Error> {
         let (path, last) = (self.path(), self.folder.join(LAST));
         let next = self.folder.join(NEXT);
@@ -348,11 +353,11 @@ impl Repository {
         remove(&last)
     }
 
-    /// Folders that hold a SKILL.md at a commit, below a folder (empty: all), the shortest
+    /// Finds folders that hold a SKILL.md at a commit, below a folder (empty: all), the shortest
     /// path first. A skill inside a skill is one of its own as well.
     ///
     /// # Errors
-    /// [`Error::Refused`] where there is no such folder, [`Error::TooLarge`] beyond so many
+    /// [`Error::Refused`] where there is no such folder, [`Error::TooLarge`] beyond the limits of
     /// entries or skills, [`Error::Damaged`], [`Error::Stopped`].
     pub fn find(
         &self,
@@ -361,24 +366,26 @@ impl Repository {
         (max_entries, max_skills): (usize, usize),
         stop: &AtomicBool,
     ) -> Result<CommitSkills, Error> {
-        let _place = self.place.read().unwrap_or_else(PoisonError::into_inner);
+        let _lock = self
+            .replacing
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         self.doubting(open(&self.path()).and_then(|here| {
-            let commit = here.find_commit(id(commit)?);
-            let commit = commit.map_err(|error| tree::damaged(&error))?;
-            let root = commit
-                .tree_id()
-                .map_err(|error| tree::damaged(&error))?
-                .detach();
+            let commit = here.find_commit(id(commit)?).map_err(tree::damaged)?;
+            let root = commit.tree_id().map_err(tree::damaged)?.detach();
             tree::find(&here, root, below, (max_entries, max_skills), stop)
         }))
     }
 
-    /// The files of a skill, by the tree that [`Repository::find`] gave.
+    /// Reads the files of a skill, by the tree that [`Repository::find`] gave.
     ///
     /// # Errors
     /// [`Error::Damaged`], [`Error::Stopped`].
     pub fn read(&self, tree: &str, stop: &AtomicBool) -> Result<SkillFiles, Error> {
-        let _place = self.place.read().unwrap_or_else(PoisonError::into_inner);
+        let _lock = self
+            .replacing
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         self.doubting(open(&self.path()).and_then(|here| read::read(&here, id(tree)?, stop)))
     }
 }

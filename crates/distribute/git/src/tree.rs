@@ -1,4 +1,4 @@
-//! Skills in the tree of a commit, found.
+//! Finds the skills in the tree of a commit.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,35 +10,35 @@ use model::FilePath;
 use skill_folder::{MAX_DEPTH, TOO_DEEP, is_no_place_of_skills};
 
 use super::Error;
-use super::conversation::all_words;
+use super::conversation::chain;
 
 /// A folder that holds a SKILL.md.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSkill {
     /// Its path in the repository, empty for all of it. A stranger's text: never to be opened.
     pub path: String,
-    /// The id of its tree, which stands for all that is in it.
+    /// The id of its tree, which is a digest of all that is in it.
     pub tree: String,
 }
 
-/// What a commit has.
+/// The skills of a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommitSkills {
     /// Its skills, the shortest path first.
     pub skills: Vec<FoundSkill>,
-    /// What was not looked into, each path with why.
+    /// Paths that were not looked into, each with the reason.
     pub skipped: Vec<(String, String)>,
 }
 
-/// An entry of a tree.
 pub(super) struct Entry {
     pub(super) name: Vec<u8>,
     pub(super) kind: EntryKind,
     pub(super) id: ObjectId,
 }
 
-pub(super) fn damaged(error: &gix::Error) -> Error {
-    Error::Damaged(model::shown(&all_words(error).replace('\n', " "), 200))
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+pub(super) fn damaged(error: gix::Error) -> Error {
+    Error::Damaged(model::shown(&chain(&error).replace('\n', " "), 200))
 }
 
 pub(super) fn check(stop: &AtomicBool) -> Result<(), Error> {
@@ -53,9 +53,7 @@ pub(super) fn entries(
     repository: &gix::Repository,
     id: ObjectId,
 ) -> Result<Option<Vec<Entry>>, Error> {
-    let object = repository
-        .find_object(id)
-        .map_err(|error| damaged(&error))?;
+    let object = repository.find_object(id).map_err(damaged)?;
     let Ok(tree) = object.try_into_tree() else {
         return Ok(None);
     };
@@ -77,11 +75,11 @@ fn is_skill_md(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"skill.md")
 }
 
-fn is_file(kind: EntryKind) -> bool {
+pub(super) fn is_file(kind: EntryKind) -> bool {
     matches!(kind, EntryKind::Blob | EntryKind::BlobExecutable)
 }
 
-/// What an entry is that is neither file nor folder.
+/// The kind of an entry that is neither file nor folder.
 pub(super) fn special(kind: EntryKind) -> Option<&'static str> {
     match kind {
         EntryKind::Link => Some("a link"),
@@ -90,9 +88,10 @@ pub(super) fn special(kind: EntryKind) -> Option<&'static str> {
     }
 }
 
-/// A name as a path of its own, or why it is none.
+/// A name as a segment of a path, or why it cannot be one.
 pub(super) fn segment(name: &[u8]) -> Result<&str, String> {
     let text = std::str::from_utf8(name).map_err(|_| "its name is not UTF-8".to_owned())?;
+    // Such as `../x`: Git refuses it, but the bytes of a tree may have it.
     if text.contains('/') {
         return Err("a name in it has a slash".to_owned());
     }
@@ -129,7 +128,6 @@ fn below(
     Ok(Some(tree))
 }
 
-/// Finds folders with a SKILL.md.
 pub(super) fn find(
     repository: &gix::Repository,
     root: ObjectId,
@@ -146,6 +144,7 @@ pub(super) fn find(
     };
     let mut found = CommitSkills::default();
     let mut seen = 0;
+    // A stack and no recursion: trees of strangers may be deep.
     let mut next = vec![(folder.to_owned(), top, 0)];
     while let Some((path, tree, depth)) = next.pop() {
         check(stop)?;
@@ -153,6 +152,7 @@ pub(super) fn find(
             found.skipped.push((path, "its tree is broken".to_owned()));
             continue;
         };
+        // Also of trees that are here many times: a few objects can make billions of paths.
         seen += entries.len();
         if seen > max_entries {
             return Err(Error::TooLarge(format!(

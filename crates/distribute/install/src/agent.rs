@@ -1,37 +1,37 @@
-//! Where the agents that people use look for skills.
+//! The folders in which agents look for skills.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use super::Error;
 
-/// For whom skills are installed.
+/// The scope of an install.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// For those who work on a project: below its folder.
+    /// A project: below its folder.
     Project,
-    /// For a person: below their home.
+    /// A user: below their home.
     User,
 }
 
-/// An agent, and where it looks.
+/// An agent, and the folders in which it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agent {
-    /// What it is called here.
+    /// Its name in commands and locks.
     pub name: &'static str,
-    /// What it calls itself.
+    /// Its name for people.
     pub title: &'static str,
     /// Below a project.
     project: &'static str,
     /// Below the home of a person.
     user: &'static str,
-    /// A variable that moves the latter, and what is below it.
+    /// A variable that replaces the home, and the folder below it.
     moved_by: Option<(&'static str, &'static str)>,
 }
 
 const XDG: &str = "XDG_CONFIG_HOME";
 
-/// The agents that are known by name. Several look in `.agents/skills` too, whoever they are.
+/// The agents that are known by name. Several others look in `.agents/skills` as well.
 pub const AGENTS: &[Agent] = &[
     agent(
         "claude",
@@ -138,11 +138,12 @@ impl Agent {
         moved.unwrap_or_else(|| home.join(self.user))
     }
 
-    /// Somebody uses it with a project: its own folder is there.
+    /// It is used with a project: its own folder is there.
     #[must_use]
     pub fn is_used(&self, project: &Path) -> bool {
         let own = self.project.split('/').next().unwrap_or_default();
-        // Others have folders that say nothing of it.
+        // `.github` is in most projects, and says nothing of Copilot. `.agents` counts only for the
+        // agent whose own folder it is, at home too.
         self.name != "copilot" && self.user.starts_with(own) && project.join(own).is_dir()
     }
 }
@@ -159,12 +160,13 @@ pub fn below(roots: &[PathBuf], path: &Path) -> Result<PathBuf, Error> {
         path: path.display().to_string(),
     };
     let full = roots.first().ok_or_else(outside)?.join(path);
-    // What is there, with links followed, and what is not.
+    // The part that exists, which links may lead elsewhere, and the part that is yet to be made.
     let there = full
         .ancestors()
         .find(|parent| parent.symlink_metadata().is_ok());
     let there = there.ok_or_else(outside)?;
     let rest = full.strip_prefix(there).map_err(|_| outside())?;
+    // `..` in a part that does not exist is followed by nobody, until somebody makes that part.
     if !rest
         .components()
         .all(|part| matches!(part, Component::Normal(_)))

@@ -8,16 +8,17 @@ use bytes::Bytes;
 use super::Error;
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES};
 
-/// Bytes of an archive beside those of its files: headers and padding.
+/// Bytes of an archive on top of those of its files: headers and padding.
 const ARCHIVE_OVERHEAD_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The files of a `.tar.gz`, by path. It may come from anybody: files alone, under paths
-/// inside of a skill, no more and no larger than a skill may have.
+/// The files of a `.tar.gz`, by path. It may come from anybody: it may hold files alone, under
+/// paths inside of a skill, no more and no larger than a skill may have.
 ///
 /// # Errors
 /// It is no such archive.
 pub fn unpack(archive: &[u8]) -> Result<Vec<(FilePath, Bytes)>, Error> {
     let wrong = |reason: String| Error::Archive { reason };
+    // Bounded after the decompression: 1 MiB of gzip may be 1 GiB of zeros.
     let unpacked =
         flate2::read::GzDecoder::new(archive).take(MAX_SKILL_BYTES + ARCHIVE_OVERHEAD_BYTES);
     let mut archive = tar::Archive::new(unpacked);
@@ -27,6 +28,7 @@ pub fn unpack(archive: &[u8]) -> Result<Vec<(FilePath, Bytes)>, Error> {
         .map_err(|error| wrong(error.to_string()))?;
     for entry in entries {
         let entry = entry.map_err(|error| wrong(error.to_string()))?;
+        // Refused and not left out: the archive of a version has nothing else.
         if entry.header().entry_type() != tar::EntryType::Regular {
             return Err(wrong("it holds more than files".to_owned()));
         }
@@ -38,6 +40,8 @@ pub fn unpack(archive: &[u8]) -> Result<Vec<(FilePath, Bytes)>, Error> {
             let reason = format!("it has more than {MAX_FILES} files or {MAX_SKILL_BYTES} bytes");
             return Err(wrong(reason));
         }
+        // `content` grows with what comes: the size in the header is a claim, and no reason to
+        // reserve memory.
         let (size, mut content) = (entry.size(), Vec::new());
         let mut limited = entry.take(size);
         let read = limited.read_to_end(&mut content);

@@ -9,10 +9,9 @@ use bytes::Bytes;
 use super::{Error, disk};
 use model::{Digest, FilePath};
 
-/// Where copies are made, in the folder of copies.
+/// The folder in which copies are made, below that of all copies.
 const NEW: &str = ".new";
 
-/// The folder of a copy.
 pub(crate) fn folder(contents: &Path, digest: Digest) -> PathBuf {
     contents.join(digest.hex())
 }
@@ -29,8 +28,8 @@ fn changed(copy: &Path, files: &[(FilePath, Bytes)]) -> Vec<String> {
     changed.map(|(path, _)| path.to_string()).collect()
 }
 
-/// Has a copy of these files, and says where it is. The caller holds a lock that keeps it
-/// from being cleared away.
+/// Makes a copy of these files, unless there is one, and returns its path. The caller holds a lock
+/// that keeps it from being cleared away.
 pub(crate) fn keep(
     contents: &Path,
     digest: Digest,
@@ -52,7 +51,7 @@ pub(crate) fn keep(
         }
         disk::remove(&copy).map_err(failed())?;
     }
-    // Another process may be making the same one.
+    // With the process in the name: another one may be making the same copy.
     let new = contents
         .join(NEW)
         .join(format!("{}-{}", digest.hex(), std::process::id()));
@@ -60,6 +59,7 @@ pub(crate) fn keep(
     disk::write_folder(&new, files).map_err(failed())?;
     match disk::rename(&new, &copy) {
         Ok(()) => {}
+        // Another process was quicker: a folder is not renamed over one with files.
         Err(_) if disk::is_there(&copy) && changed(&copy, files).is_empty() => {
             disk::remove(&new).map_err(failed())?;
         }
@@ -68,18 +68,18 @@ pub(crate) fn keep(
     copy.canonicalize().map_err(failed())
 }
 
-/// Removes copies that nothing leads to any more. Those that hold more than a skill's own
-/// files stay: somebody put it there. Nobody else may use the folder meanwhile.
+/// Removes a copy that nothing leads to any more. One that holds more than the skill's own files
+/// stays: somebody put them there. The caller holds the lock of the folder.
 pub(crate) fn clear(
     contents: &Path,
     used: &HashSet<Digest>,
-    gone: Option<&super::Record>,
+    gone: &super::Record,
 ) -> Result<(), Error> {
     let new = contents.join(NEW);
     disk::remove(&new).map_err(Error::disk(&new))?;
-    let Some(gone) = gone.filter(|gone| !used.contains(&gone.digest)) else {
+    if used.contains(&gone.digest) {
         return Ok(());
-    };
+    }
     let copy = folder(contents, gone.digest);
     let there = disk::below(&copy, gone.files.len() + 1).unwrap_or_default();
     let is_alone = there.is_some_and(|there| {

@@ -1,16 +1,16 @@
 //! A directory of skills, while one process changes it.
 //!
-//! A change is made in these steps. Killed before the second, nothing has happened and what
-//! is in `new` is cleared away; killed after it, the next call does the rest.
+//! A change has these steps. After a kill before the second, nothing has happened and `new` is
+//! cleared away; after a later one, the next call does the rest.
 //!
-//! 1. What is to come is written to `.repertoire/new/SLUG`, and is on disk.
-//! 2. The record says what is about to happen.
-//! 3. The folder that is there is moved to `.repertoire/old/SLUG`.
-//! 4. What is to come gets its name.
-//! 5. The record says what is there.
+//! 1. The new folder is written to `.repertoire/new/SLUG`, and synced.
+//! 2. The record gets the change as pending.
+//! 3. The present folder is moved to `.repertoire/old/SLUG`.
+//! 4. The new folder is moved to its name.
+//! 5. The record gets the result.
 //! 6. The old folder is removed.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,35 +19,35 @@ use bytes::Bytes;
 
 use super::state::{OURS, Pending, State};
 use super::{Error, MAX_SKILLS, Method, Record, contents, disk, health};
-use model::{Digest, FilePath, SkillId, bundle_digest};
+use model::{FilePath, SkillId};
 
-/// How long it waits before it asks for the lock again.
+/// How long it waits before it tries the lock again.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(5);
-/// Files that others put into the folder of a skill, and that are kept there: more of them
-/// are somebody's project, which a link serves better.
+/// Files of others in the folder of a skill that are carried along: more of them are somebody's
+/// project, which a link serves better.
 const MAX_DATA: usize = 100_000;
 
 /// How a skill is installed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Installing<'a> {
-    /// Where copies are kept that links lead to; none: its files are copied.
+    /// The folder of copies that links lead to; none: its files are copied.
     pub contents: Option<&'a Path>,
-    /// Files that somebody changed are given up.
+    /// Overwrites files that somebody changed.
     pub force: bool,
 }
 
 /// A skill that was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
-    /// What was installed.
+    /// Its record.
     pub record: Record,
     /// Its folder.
     pub path: PathBuf,
-    /// Files that others had put into it, and that are still there.
+    /// Files of others in it, which are still there.
     pub kept: usize,
 }
 
-/// A directory of skills that nobody else changes meanwhile.
+/// A directory of skills, locked for changes.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
@@ -55,8 +55,8 @@ pub struct Directory {
     _lock: File,
 }
 
-/// Keeps every other process that asks from going on, as long as the answer is kept; the
-/// folder is made where there is none.
+/// Locks a folder against other processes, until the result is dropped; the folder is made where
+/// there is none.
 ///
 /// # Errors
 /// Another process has it for too long; the disk refuses.
@@ -74,7 +74,8 @@ pub(crate) fn lock(folder: &Path, of: &Path, give_up: &dyn Fn() -> bool) -> Resu
             Ok(()) => {
                 let ours = lock.metadata().map_err(failed())?;
                 let there = fs::metadata(folder);
-                // Somebody may have removed it, and another one made it anew.
+                // A lock is of an inode. If the folder was removed and made anew while this one
+                // waited, another process may hold the lock of the new one.
                 if there.is_ok_and(|there| disk::identity(&there) == disk::identity(&ours)) {
                     return Ok(lock);
                 }
@@ -82,6 +83,7 @@ pub(crate) fn lock(folder: &Path, of: &Path, give_up: &dyn Fn() -> bool) -> Resu
             Err(TryLockError::Error(error)) => return Err(failed()(error)),
             Err(TryLockError::WouldBlock) => {}
         }
+        // In slices and not by `lock`, which no caller could give up.
         if give_up() {
             return Err(Error::Busy {
                 path: of.to_owned(),
@@ -91,7 +93,8 @@ pub(crate) fn lock(folder: &Path, of: &Path, give_up: &dyn Fn() -> bool) -> Resu
     }
 }
 
-/// A slug as the name of a folder.
+/// A slug as the name of a folder. An id may have a slug that no file may have as its name, such as
+/// `con` on Windows.
 fn folder_name(id: &SkillId) -> Result<&str, Error> {
     let name: Result<FilePath, _> = id.slug().parse();
     match name {
@@ -103,20 +106,14 @@ fn folder_name(id: &SkillId) -> Result<&str, Error> {
     }
 }
 
-/// Two files that a disk takes for one, if there are any.
-fn collision(files: &[(FilePath, Bytes)]) -> Option<&FilePath> {
-    let mut seen = HashSet::new();
-    let mut paths = files.iter().map(|(path, _)| path);
-    paths.find(|path| !seen.insert(path.collision_key()))
-}
-
 impl Directory {
-    /// Opens a directory for changes, and finishes what a kill left half done. It is made
-    /// where there is none. Waits for others until it is to give up.
+    /// Opens a directory for changes, and finishes a change that was cut off by a kill. It is made
+    /// where there is none. Waits for other processes until `give_up` returns true.
     ///
     /// # Errors
     /// Another process has it for too long; the record cannot be read.
     pub fn open(path: &Path, give_up: &dyn Fn() -> bool) -> Result<Self, Error> {
+        // The lock comes before the read: a record that was read before may be out of date.
         let lock = lock(&path.join(OURS), path, give_up)?;
         let mut directory = Self {
             path: path.to_owned(),
@@ -127,13 +124,13 @@ impl Directory {
         Ok(directory)
     }
 
-    /// What is installed in it, by id.
+    /// The records of its skills, by id.
     #[must_use]
     pub fn records(&self) -> &[Record] {
         &self.state.skills
     }
 
-    /// What is installed of a skill.
+    /// The record of a skill.
     #[must_use]
     pub fn record(&self, id: &SkillId) -> Option<&Record> {
         self.state.find(id)
@@ -147,7 +144,7 @@ impl Directory {
         self.path.join(OURS).join(part).join(id.slug())
     }
 
-    /// Does the rest of what was noted, or clears away what was not.
+    /// Finishes a pending change, and clears away one that did not come so far.
     fn recover(&mut self) -> Result<(), Error> {
         if let Some(pending) = self.state.pending.clone() {
             // The record may be of a repository that somebody else wrote: nothing in it
@@ -171,10 +168,12 @@ impl Directory {
             self.of_ours("old", &id),
         );
         let failed = || Error::disk(&folder);
-        // Without the one it was done before; with the other the folder is somebody else's.
+        // After a kill: without `new` it has its name already. With `old` this folder was moved,
+        // and one of its name is somebody else's.
         let is_to_do = !put || disk::is_there(&new);
         if is_to_do && disk::is_there(&folder) && !disk::is_there(&old) {
-            // A link takes the place of a link in one step.
+            // A rename replaces a link by a link in one step, so the skill is never away. It cannot
+            // replace a folder with files.
             if !(put && disk::is_link(&new) && disk::is_link(&folder)) {
                 disk::rename(&folder, &old).map_err(failed())?;
             }
@@ -182,25 +181,27 @@ impl Directory {
         if put && disk::is_there(&new) {
             disk::rename(&new, &folder).map_err(failed())?;
         }
+        // An uninstall that put a folder: it has the files of others.
         let leaves_data = put && record.is_none();
         self.state.set(&id, record, leaves_data);
         self.state.pending = None;
         self.state.write(&self.path)?;
+        // Last: until the record has the result, this is the one copy of what was there.
         disk::remove(&old).map_err(failed())
     }
 
-    /// Notes what is about to happen, and does it.
+    /// Records a change as pending, and makes it.
     fn change(&mut self, pending: Pending) -> Result<(), Error> {
         let old = self.path.join(OURS).join("old");
         disk::make_folder(&old).map_err(Error::disk(&old))?;
-        // Noted and synced before the first rename: whoever opens the directory after a kill
-        // knows what was meant, and finishes it.
+        // Recorded and synced before the first rename: the process that opens the directory after
+        // a kill knows the change, and finishes it.
         self.state.pending = Some(pending.clone());
         self.state.write(&self.path)?;
         self.finish(pending)
     }
 
-    /// What may not be given up: files that somebody changed.
+    /// Refuses to lose files that somebody changed.
     fn permit(&self, record: &Record, force: bool) -> Result<(), Error> {
         let found = health::of(&self.path, record);
         if force || found.changed.is_empty() {
@@ -212,10 +213,11 @@ impl Directory {
         })
     }
 
-    /// Files in the folder of a skill that others put there.
+    /// The files of others in the folder of a skill.
     fn data(&self, id: &SkillId) -> Result<Vec<PathBuf>, Error> {
         let folder = self.folder(id);
-        // Behind a link they are with the copy that it leads to, and stay there.
+        // Behind a link they are in the copy that it leads to, which is not removed with them in
+        // it.
         if disk::is_link(&folder) || !folder.is_dir() {
             return Ok(Vec::new());
         }
@@ -230,8 +232,8 @@ impl Directory {
         Ok(all.into_iter().filter(|path| !is_ours(path)).collect())
     }
 
-    /// Installs a version, in the place of another one of the same skill. What others put
-    /// into its folder stays.
+    /// Installs a version, and replaces another one of the same skill. Files of others in its
+    /// folder stay.
     ///
     /// # Errors
     /// The files are not those of the version, or cannot be written; something else has the
@@ -242,15 +244,17 @@ impl Directory {
         files: &[(FilePath, Bytes)],
         options: Installing<'_>,
     ) -> Result<PathBuf, Error> {
-        check(&record, files)?;
+        record.check(files)?;
         let was = self.state.find(&record.id).cloned();
         if let Some(was) = &was {
-            // The folder keeps its name, also where the id is written otherwise now.
+            // Ids differ in case alone: the folder keeps its name, and is not a second one on disks
+            // that tell them apart.
             record.id = was.id.clone();
         }
         let id = record.id.clone();
         folder_name(&id)?;
         let folder = self.folder(&id);
+        // Two skills of one slug, from different authors, would share a folder.
         let key = id.slug().to_ascii_lowercase();
         let mut others = self.state.skills.iter().filter(|r| r.id.key() != id.key());
         if let Some(other) = others.find(|r| r.id.slug().to_ascii_lowercase() == key) {
@@ -277,7 +281,7 @@ impl Directory {
         if let Some(parent) = new.parent() {
             disk::make_folder(parent).map_err(failed())?;
         }
-        // A link would hide what others put there.
+        // A link would take the place of the folder with the files of others.
         if let Some(kept) = options.contents.filter(|_| data.is_empty()) {
             record.method = Method::Symlink;
             let copy = contents::keep(kept, record.digest, files, options.force)?;
@@ -297,7 +301,7 @@ impl Directory {
         Ok(folder)
     }
 
-    /// A file of the version may have the name of one that somebody put there.
+    /// Refuses to overwrite a file of others that has the name of one of the version.
     fn permit_data(
         &self,
         data: &[PathBuf],
@@ -324,7 +328,7 @@ impl Directory {
         })
     }
 
-    /// Removes a skill; with `remove_data` also what others put into its folder.
+    /// Removes a skill; with `remove_data` also the files of others in its folder.
     ///
     /// # Errors
     /// It is not installed; somebody changed its files; the disk refuses.
@@ -365,32 +369,4 @@ impl Directory {
             kept: data.len(),
         })
     }
-}
-
-/// The files are those that the record says, and can be written side by side.
-pub(crate) fn check(record: &Record, files: &[(FilePath, Bytes)]) -> Result<(), Error> {
-    let digests: BTreeMap<&FilePath, Digest> = files
-        .iter()
-        .map(|(path, content)| (path, Digest::of(content)))
-        .collect();
-    let found = bundle_digest(digests.iter().map(|(path, digest)| (*path, *digest)));
-    let are_listed = record.files.len() == files.len()
-        && record
-            .files
-            .iter()
-            .all(|entry| digests.get(&entry.path) == Some(&entry.digest));
-    if found != record.digest || !are_listed {
-        return Err(Error::DigestDiffers {
-            id: record.id.clone(),
-            expected: record.digest,
-            found,
-        });
-    }
-    if let Some(path) = collision(files) {
-        return Err(Error::Unwritable {
-            name: path.to_string(),
-            reason: "some disks take two of its files for one".to_owned(),
-        });
-    }
-    Ok(())
 }

@@ -1,7 +1,7 @@
-//! Every step that changes the disk, each whole by itself.
+//! Every step that changes the disk.
 //!
 //! A test has the n-th step fail and all after it, as if the process had been killed there:
-//! nothing cleans up behind it.
+//! nothing cleans up after it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,7 +13,7 @@ use model::FilePath;
 
 #[cfg(test)]
 thread_local! {
-    /// Steps that may still be taken; none: as many as it likes.
+    /// Steps that still succeed; none: all of them.
     pub(crate) static STEPS: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
 }
 
@@ -35,17 +35,16 @@ fn step() -> io::Result<()> {
     Ok(())
 }
 
-/// There is something of this name, be it a link that leads nowhere.
+/// Something has this name, be it a link that leads nowhere.
 pub(crate) fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// It is a link.
 pub(crate) fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
 }
 
-/// Which file or folder it is, whatever it is called.
+/// The identity of a file or folder, whatever its name.
 pub(crate) fn identity(found: &fs::Metadata) -> (u64, u64) {
     (found.dev(), found.ino())
 }
@@ -59,7 +58,7 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// A new file with these bytes, on disk. What begins with `#!` can be run.
+/// Writes a new file and syncs it. One that begins with `#!` is executable.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     step()?;
     let mode = if bytes.starts_with(b"#!") {
@@ -68,26 +67,29 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         0o644
     };
     let mut options = OpenOptions::new();
-    // Never over a file, and never through a link.
+    // `create_new` neither overwrites a file nor follows a link that somebody put there.
     let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
-/// Writes a file anew: whoever reads it finds the old bytes or the new ones.
+/// Replaces a file: a reader finds the old bytes or the new ones.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    remove(&beside)?;
-    write(&beside, bytes)?;
-    rename(&beside, path)
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = PathBuf::from(new);
+    // Left by a process that was killed.
+    remove(&new)?;
+    write(&new, bytes)?;
+    rename(&new, path)
 }
 
-/// Gives a file or a folder another name, on disk. A file or a link of that name is replaced.
+/// Renames a file or a folder, and syncs that. A file or a link of the new name is replaced.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     step()?;
     fs::rename(from, to)?;
+    // A rename is in the folders: without their sync a power cut may take it back, or leave the
+    // record of a change without the change.
     sync(to.parent())?;
     if from.parent() != to.parent() {
         sync(from.parent())?;
@@ -95,15 +97,13 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a link to a folder.
 pub(crate) fn link(to: &Path, path: &Path) -> io::Result<()> {
     step()?;
     std::os::unix::fs::symlink(to, path)?;
     sync(path.parent())
 }
 
-/// Removes what is there: a file, a link (not what it leads to), a folder with all in it.
-/// Nothing there is well.
+/// Removes a file, a link (not its target), or a folder with all in it. It may be gone already.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     let Ok(found) = fs::symlink_metadata(path) else {
         return Ok(());
@@ -127,7 +127,7 @@ fn sync(folder: Option<&Path>) -> io::Result<()> {
     }
 }
 
-/// A new folder with these files, on disk.
+/// Writes a new folder with these files, and syncs all of it.
 pub(crate) fn write_folder(folder: &Path, files: &[(FilePath, Bytes)]) -> io::Result<()> {
     make_folder(folder)?;
     for (path, content) in files {
@@ -150,8 +150,8 @@ fn sync_folders(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Files and links below a folder, by their paths inside it. No link is followed. None:
-/// there are more than `max`.
+/// Lists files and links below a folder, by their paths inside it. Follows no link. None: there are
+/// more than `max`.
 pub(crate) fn below(folder: &Path, max: usize) -> io::Result<Option<Vec<PathBuf>>> {
     let (mut found, mut next) = (Vec::new(), vec![PathBuf::new()]);
     while let Some(inside) = next.pop() {
@@ -172,8 +172,8 @@ pub(crate) fn below(folder: &Path, max: usize) -> io::Result<Option<Vec<PathBuf>
     Ok(Some(found))
 }
 
-/// Has a file of one folder in another as well, under the same path: the same bytes, or the
-/// same link. What is there already stays.
+/// Adds a file of one folder to another, under the same path: the same bytes, or the same link. A
+/// file that is there already stays.
 pub(crate) fn carry(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
     let (source, target) = (from.join(path), to.join(path));
     if is_there(&target) {
@@ -186,9 +186,7 @@ pub(crate) fn carry(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
     if is_link(&source) {
         return std::os::unix::fs::symlink(fs::read_link(&source)?, &target);
     }
-    match fs::hard_link(&source, &target) {
-        Ok(()) => Ok(()),
-        // Not every file system has these.
-        Err(_) => fs::copy(&source, &target).map(|_| ()),
-    }
+    // A link costs no space and no time, however large the files of others are; the old one is
+    // removed afterwards. Not every file system has hard links.
+    fs::hard_link(&source, &target).or_else(|_| fs::copy(&source, &target).map(drop))
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with installed skills, and what each means to a caller.
+//! Errors of installed skills, and how a caller sees each.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ pub enum Error {
     NotInstalled {
         /// The skill, as it was asked for.
         skill: String,
-        /// What is installed and looks like it.
+        /// Installed skills with similar names.
         near: Vec<String>,
     },
-    /// There is something of its name that we did not install.
+    /// A file or folder that we did not install has its name.
     #[error("`{}` exists already, and was not installed by Repertoire", path.display())]
     NotOurs {
         /// The folder.
@@ -48,12 +48,12 @@ pub enum Error {
     DigestDiffers {
         /// The skill.
         id: SkillId,
-        /// What was asked for.
+        /// The digest of the version.
         expected: Digest,
-        /// What came.
+        /// The digest of the files.
         found: Digest,
     },
-    /// The skill's name or one of its files cannot be a name on a disk.
+    /// The skill, or one of its files, has a name that no file may have.
     #[error("'{}' cannot be written to a disk: {reason}", shown(name, 200))]
     Unwritable {
         /// The name.
@@ -70,13 +70,13 @@ pub enum Error {
         /// The directory, as it was asked for.
         path: String,
     },
-    /// As many skills as one directory may have.
+    /// The directory has as many skills as it may have.
     #[error("`{}` has {} skills, the maximum", path.display(), super::MAX_SKILLS)]
     Full {
         /// The directory.
         path: PathBuf,
     },
-    /// The folder of a skill holds more of others than is carried along.
+    /// The folder of a skill holds more files of others than are carried along.
     #[error("`{}` holds more than {max} files in addition to the skill's own", path.display())]
     TooMuchData {
         /// The folder.
@@ -90,7 +90,7 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// A record or a lock file is not what it should be.
+    /// A record or a lock file cannot be parsed.
     #[error("`{}` cannot be read: {reason}", path.display())]
     Unreadable {
         /// The file.
@@ -128,7 +128,13 @@ pub(crate) fn named(paths: &[String]) -> String {
 }
 
 impl Error {
-    /// What the disk said of a path.
+    /// A file that cannot be parsed.
+    pub(crate) fn unreadable(path: &Path, reason: String) -> Self {
+        let path = path.to_owned();
+        Self::Unreadable { path, reason }
+    }
+
+    /// An error of the disk, with the path.
     pub(crate) fn disk(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |cause| Self::Disk { path, cause }

@@ -1,4 +1,4 @@
-//! What is on disk, compared with what was installed.
+//! The health of installed skills: the files on disk, compared with what was installed.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -10,10 +10,10 @@ use super::error::named;
 use super::{Method, Record, disk};
 use model::Digest;
 
-/// Whether an installed skill can be used as it is.
+/// The status of an installed skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Every file is what was installed.
+    /// Every file is as it was installed.
     Healthy,
     /// Somebody changed a file.
     Warning,
@@ -36,19 +36,19 @@ impl Status {
     }
 }
 
-/// What was found of an installed skill.
+/// The health of an installed skill.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Health {
     /// Its files that are not there.
     pub missing: Vec<String>,
-    /// Its files that are not what was installed; `.` is the folder itself.
+    /// Its files that differ from what was installed; `.` is the folder itself.
     pub changed: Vec<String>,
     /// Its files that cannot be read, each with why.
     pub unreadable: Vec<String>,
 }
 
 impl Health {
-    /// What it comes to.
+    /// The status that follows from it.
     #[must_use]
     pub fn status(&self) -> Status {
         if !self.missing.is_empty() {
@@ -62,7 +62,7 @@ impl Health {
         }
     }
 
-    /// What is wrong, in a sentence; none: nothing.
+    /// Describes what is wrong; none: nothing.
     #[must_use]
     pub fn details(&self) -> Option<String> {
         let parts = [
@@ -70,23 +70,24 @@ impl Health {
             ("cannot be read", &self.unreadable),
             ("changed since it was installed", &self.changed),
         ];
-        let told = parts.into_iter().filter(|(_, paths)| !paths.is_empty());
-        let told: Vec<_> = told
+        let parts = parts.into_iter().filter(|(_, paths)| !paths.is_empty());
+        let parts: Vec<_> = parts
             .map(|(what, paths)| format!("{what}: {}", named(paths)))
             .collect();
-        (!told.is_empty()).then(|| told.join("; "))
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 
-/// The digest of a file, without its bytes in memory.
+/// The digest of a file, without its bytes in memory; none: it is no regular file, or larger.
 fn digest(path: &Path, max: u64) -> io::Result<Option<Digest>> {
-    // A device or a pipe would be read for ever.
+    // A device or a pipe would be read without end.
     let file = File::open(path)?;
     let found = file.metadata()?;
     if !found.is_file() || found.len() > max {
         return Ok(None);
     }
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; 64 * 1024]);
+    // One byte more, so that a file that grows meanwhile has another digest.
     let mut file = file.take(max + 1);
     loop {
         match file.read(&mut buffer)? {
@@ -97,7 +98,7 @@ fn digest(path: &Path, max: u64) -> io::Result<Option<Digest>> {
     Ok(Some(Digest::from(<[u8; 32]>::from(hash.finalize()))))
 }
 
-/// Compares what is in a directory with what was installed there.
+/// Compares the files in a directory with what was installed there.
 #[must_use]
 pub(crate) fn of(directory: &Path, record: &Record) -> Health {
     let mut health = Health::default();
@@ -108,7 +109,7 @@ pub(crate) fn of(directory: &Path, record: &Record) -> Health {
     };
     let is_as_it_was = match record.method {
         Method::Copy => found.is_dir(),
-        // Where it leads to has the name of its digest.
+        // The name of its target is the digest of the version.
         Method::Symlink => fs::read_link(&folder).is_ok_and(|to| {
             to.file_name()
                 .is_some_and(|name| *name == *record.digest.hex())

@@ -1,5 +1,5 @@
-//! All directories of a machine together: what is installed in them, the copies that links
-//! lead to, and which skill goes first.
+//! All directories of a machine together: the skills in them, the copies that links lead to, and
+//! the order of skills.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,15 @@ use bytes::Bytes;
 
 use super::directory::{self, Installing, Removed};
 use super::priority::{Moved, Order};
+use super::record::is_named;
 use super::state::{self, read_json, write_json};
 use super::{Directory, Error, Health, Method, Record, contents, health};
 use model::{Digest, FilePath, SkillId, SkillKey};
 
-/// Directories that are remembered.
+/// Directories that are recorded.
 const MAX_DIRECTORIES: usize = 1_024;
 
-/// Where it is kept which directories there are. Cheap to clone.
+/// The record of all directories of a machine. Cheap to clone.
 #[derive(Clone)]
 pub struct Home {
     path: PathBuf,
@@ -24,7 +25,7 @@ pub struct Home {
     shown: Option<Shown>,
 }
 
-/// Says of which skills is told that they are installed.
+/// Returns whether a skill may be shown.
 type Shown = Arc<dyn Fn(&SkillId) -> bool + Send + Sync>;
 
 impl std::fmt::Debug for Home {
@@ -36,12 +37,12 @@ impl std::fmt::Debug for Home {
     }
 }
 
-/// An installed skill, and where.
+/// An installed skill in its directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
     /// The directory of skills.
     pub directory: PathBuf,
-    /// What is installed.
+    /// Its record.
     pub record: Record,
 }
 
@@ -52,7 +53,7 @@ impl Placed {
         self.directory.join(self.record.folder())
     }
 
-    /// What is on disk, compared with what was installed. Reads all its files.
+    /// Compares its files with what was installed. Reads all of them.
     #[must_use]
     pub fn health(&self) -> Health {
         health::of(&self.directory, &self.record)
@@ -60,8 +61,8 @@ impl Placed {
 }
 
 impl Home {
-    /// A home in a folder, which is made when something is installed, for these directories
-    /// and those that something was installed to.
+    /// A home in a folder, which is made by the first install, for these directories and those that
+    /// something was installed to.
     #[must_use]
     pub fn new(path: PathBuf, known: Vec<PathBuf>) -> Self {
         Self {
@@ -71,8 +72,8 @@ impl Home {
         }
     }
 
-    /// The same for who is told of some skills alone. It reads: what such a one writes would
-    /// put the others out of their places.
+    /// The same for a caller who may see some skills alone. For reading: an order that such a
+    /// caller writes would lose all other skills.
     #[must_use]
     pub fn showing(&self, shown: impl Fn(&SkillId) -> bool + Send + Sync + 'static) -> Self {
         Self {
@@ -96,12 +97,13 @@ impl Home {
     /// The directories that skills may be in.
     ///
     /// # Errors
-    /// What is kept of them cannot be read.
+    /// The record of them cannot be read.
     pub fn directories(&self) -> Result<Vec<PathBuf>, Error> {
         let remembered: Option<Vec<PathBuf>> = read_json(&self.directories_file())?;
         let mut all: Vec<PathBuf> = Vec::new();
         let known = self.known.iter().cloned();
-        // Whoever has several skills at once may name one more than once.
+        // A caller that installs several skills may name one more than once, and each skill in it
+        // would be listed as often.
         for directory in known.chain(remembered.unwrap_or_default()) {
             if !all.contains(&directory) {
                 all.push(directory);
@@ -110,16 +112,16 @@ impl Home {
         Ok(all)
     }
 
-    /// Has a directory looked at from now on.
     fn remember(&self, directory: &Path, give_up: &dyn Fn() -> bool) -> Result<(), Error> {
         let file = self.directories_file();
+        // Without the lock: nearly always it is known.
         let known: Option<Vec<PathBuf>> = read_json(&file)?;
         if known.is_some_and(|known| known.iter().any(|known| known == directory)) {
             return Ok(());
         }
         let _lock = directory::lock(&self.path, directory, give_up)?;
         let mut all: Vec<PathBuf> = read_json(&file)?.unwrap_or_default();
-        // Those that are gone make room.
+        // Read again under the lock. Directories that are gone make room.
         all.retain(|known| known.is_dir() && known != directory);
         if all.len() >= MAX_DIRECTORIES || directory.to_str().is_none() {
             return Err(Error::OutsideRoots {
@@ -130,7 +132,7 @@ impl Home {
         write_json(&file, &all)
     }
 
-    /// What is installed anywhere, by id, then by directory.
+    /// All installed skills, by id, then by directory.
     ///
     /// # Errors
     /// A record cannot be read.
@@ -154,16 +156,16 @@ impl Home {
         Ok(all)
     }
 
-    /// Where a skill is installed, by its id or its short name.
+    /// The installs of a skill, by its id or its short name.
     ///
     /// # Errors
     /// It is not installed, or the short name is that of several; a record cannot be read.
     pub fn find(&self, skill: &str) -> Result<Vec<Placed>, Error> {
-        find(&self.list()?, skill)
+        find(&self.list()?, skill.trim())
     }
 
-    /// Installs a version in a directory, as a copy or as a link. Waits for others until it
-    /// is to give up.
+    /// Installs a version in a directory, as a copy or as a link. Waits for other processes until
+    /// `give_up` returns true.
     ///
     /// # Errors
     /// See [`Directory::install`].
@@ -175,13 +177,14 @@ impl Home {
         force: bool,
         give_up: &dyn Fn() -> bool,
     ) -> Result<Placed, Error> {
-        // Where a copy is used must be known to whoever clears copies away.
+        // Before the link: a directory that is not recorded has links that no other process knows
+        // of, and the copies that they lead to would be cleared away.
         let is_known = self.known.iter().any(|known| known == directory);
         if !is_known || record.method == Method::Symlink {
             self.remember(directory, give_up)?;
         }
         let contents = self.contents();
-        // Held until the record says that a copy is used.
+        // Held until the record has the link: else the copy may be cleared away as unused.
         let lock = match record.method {
             Method::Copy => None,
             Method::Symlink => Some(directory::lock(&contents, directory, give_up)?),
@@ -195,6 +198,7 @@ impl Home {
         let was = open.record(&id).cloned();
         open.install(record, files, options)?;
         let record = open.record(&id).cloned();
+        // `clear` locks the copies itself.
         drop((open, lock));
         self.clear(was.as_ref(), give_up)?;
         let record = record.ok_or_else(|| Error::not_installed(id.as_str(), [].into_iter()))?;
@@ -228,18 +232,18 @@ impl Home {
             return Ok(());
         };
         let _lock = match directory::lock(&contents, &contents, give_up) {
-            // It is cleared away with the next one.
+            // A copy that is left over costs space and nothing else.
             Err(Error::Busy { .. }) => return Ok(()),
             lock => lock?,
         };
         let links = self.list()?.into_iter();
         let links = links.filter(|placed| placed.record.method == Method::Symlink);
         let used: HashSet<Digest> = links.map(|placed| placed.record.digest).collect();
-        contents::clear(&contents, &used, Some(gone))
+        contents::clear(&contents, &used, gone)
     }
 
-    /// The order of all installed skills, and whether anybody gave one a place: those that
-    /// nobody did come last, the ones that were installed earlier first.
+    /// The order of all installed skills, and whether anybody moved one: those that nobody moved
+    /// come last, the ones that were installed earlier first.
     ///
     /// # Errors
     /// A record, or the order, cannot be read.
@@ -256,7 +260,7 @@ impl Home {
         Ok((order, is_manual))
     }
 
-    /// Gives an installed skill a place: see [`Order::put`].
+    /// Moves an installed skill in the order: see [`Order::put`].
     ///
     /// # Errors
     /// It is not installed; the order cannot be read or written.
@@ -279,24 +283,20 @@ impl Home {
     }
 }
 
-/// Those of a list that are this skill, by its id or its short name.
-fn find(all: &[Placed], skill: &str) -> Result<Vec<Placed>, Error> {
-    let name = skill.trim();
-    let is_meant = |placed: &&Placed| {
-        let id = &placed.record.id;
-        name.eq_ignore_ascii_case(id.as_str()) || name.eq_ignore_ascii_case(id.slug())
-    };
-    let found: Vec<Placed> = all.iter().filter(is_meant).cloned().collect();
+/// Finds the installs of a skill in a list, by its id or its short name.
+///
+/// # Errors
+/// It is not installed, or the short name is that of several.
+pub fn find(all: &[Placed], name: &str) -> Result<Vec<Placed>, Error> {
+    let found = all
+        .iter()
+        .filter(|placed| is_named(name, &placed.record.id));
+    let found: Vec<Placed> = found.cloned().collect();
     let ids: HashSet<SkillKey> = found.iter().map(|placed| placed.record.id.key()).collect();
-    match ids.len() {
-        1 => Ok(found),
-        0 => Err(Error::not_installed(
-            name,
-            all.iter().map(|placed| &placed.record.id),
-        )),
-        _ => Err(Error::not_installed(
-            name,
-            found.iter().map(|placed| &placed.record.id),
-        )),
+    if ids.len() == 1 {
+        return Ok(found);
     }
+    let near = if found.is_empty() { all } else { &found };
+    let near = near.iter().map(|placed| &placed.record.id);
+    Err(Error::not_installed(name, near))
 }

@@ -1,20 +1,20 @@
 //! `skills.lock`: which versions of which skills a project uses, to the byte.
 //!
-//! It is TOML, sorted by id, without times, so that two branches merge and the same skills
-//! make the same file.
+//! It is TOML, sorted by id and without times, so that branches merge, and the same skills make
+//! the same file.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use super::state::read_text;
+use super::state::read_with;
 use super::{Error, disk};
 use model::{Digest, SkillId, VersionNumber};
 
 /// The name of the file.
 pub const LOCK_FILE: &str = "skills.lock";
-/// The form of the file.
+/// The format of the file.
 const LOCK_FILE_FORMAT: u32 = 1;
 const HEAD: &str = "\
 # The skills of this folder, to the byte. Written by `repertoire install`; keep it in version control.
@@ -32,7 +32,7 @@ pub struct Locked {
     pub number: VersionNumber,
     /// Digest over all its files.
     pub digest: Digest,
-    /// What the scan came to: `passed`, `warning` or `failed`. Empty: it is not known.
+    /// The verdict of the scan: `passed`, `warning` or `failed`. Empty: it is not known.
     #[serde(default)]
     pub verdict: String,
     /// The server that it came from: its address, or `local`.
@@ -41,7 +41,7 @@ pub struct Locked {
     /// Where it is installed: names of agents, or paths of directories, sorted.
     #[serde(default)]
     pub targets: Vec<String>,
-    /// Somebody asked for it; else it is there since others require it.
+    /// Somebody asked for it; else others require it.
     #[serde(default)]
     pub requested: bool,
 }
@@ -66,14 +66,7 @@ impl SkillsLock {
     /// # Errors
     /// It cannot be read.
     pub fn read(path: &Path) -> Result<Option<Self>, Error> {
-        let wrong = |reason: String| Error::Unreadable {
-            path: path.to_owned(),
-            reason,
-        };
-        match read_text(path)? {
-            None => Ok(None),
-            Some(text) => Self::parse(&text).map(Some).map_err(wrong),
-        }
+        read_with(path, Self::parse)
     }
 
     fn parse(text: &str) -> Result<Self, String> {
@@ -94,7 +87,7 @@ impl SkillsLock {
         Ok(lock)
     }
 
-    /// Writes it whole.
+    /// Writes the file as a whole.
     ///
     /// # Errors
     /// The disk refuses.
@@ -120,7 +113,7 @@ impl SkillsLock {
             ];
             text.push_str("\n[[skill]]\n");
             for (name, value) in fields {
-                // A string takes all that is written to it.
+                // Writing to a `String` does not fail.
                 let _written = writeln!(text, "{name} = {value}");
             }
         }
@@ -140,7 +133,7 @@ impl SkillsLock {
         self.skills.iter().find(|skill| skill.id.key() == key)
     }
 
-    /// Has it name a skill, instead of what it said of that.
+    /// Adds a skill, or replaces its entry.
     pub fn put(&mut self, mut skill: Locked) {
         skill.targets.sort();
         skill.targets.dedup();
@@ -150,7 +143,7 @@ impl SkillsLock {
         self.skills.insert(at, skill);
     }
 
-    /// Has it not name a skill any more.
+    /// Removes the entry of a skill.
     pub fn remove(&mut self, id: &SkillId) -> Option<Locked> {
         let key = id.key();
         let at = self.skills.iter().position(|skill| skill.id.key() == key)?;
@@ -158,7 +151,7 @@ impl SkillsLock {
     }
 }
 
-/// A text as TOML has it.
+/// A text as a basic string of TOML.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! `skills-lock.json`, the lock of `npx skills`, as far as it says which skills a project
-//! uses: the name of each, and the repository that it came from.
+//! `skills-lock.json`, the lock of `npx skills`: the name of each skill of a project, and the
+//! repository that it came from. The rest of the file is not read.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,27 +7,20 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::Error;
-use super::state::read_text;
+use super::state::read_with;
 use model::{HOSTS, SkillId, slugify};
 
 /// The name of the file.
 pub const NPX_LOCK_FILE: &str = "skills-lock.json";
 
-/// What the lock of `npx skills` says.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NpxLock {
-    /// Its skills, by name.
-    pub skills: Vec<NpxSkill>,
-}
-
-/// A skill in it.
+/// A skill in the lock of `npx skills`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NpxSkill {
     /// Its name.
     pub name: String,
-    /// Where it came from, as it says.
+    /// Where it came from, as the lock has it.
     pub source: String,
-    /// What it is called here, where it came from a repository.
+    /// Its id here, if it came from a repository.
     pub id: Option<SkillId>,
 }
 
@@ -64,36 +57,27 @@ fn id(name: &str, entry: &Entry) -> Option<SkillId> {
         (known?.1, source)
     };
     let owner = path.split('/').next()?;
+    // An owner alone is no repository.
     path.split('/').nth(1)?;
     SkillId::new(host, owner, &slugify(name)?).ok()
 }
 
-impl NpxLock {
-    /// Reads such a file; none: there is none.
+impl NpxSkill {
+    /// Reads the skills of such a lock, by name; none: there is no file.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn read(path: &Path) -> Result<Option<Self>, Error> {
-        match read_text(path)? {
-            None => Ok(None),
-            Some(text) => Self::parse(&text)
-                .map(Some)
-                .map_err(|reason| Error::Unreadable {
-                    path: path.to_owned(),
-                    reason,
-                }),
-        }
+    pub fn read_lock(path: &Path) -> Result<Option<Vec<Self>>, Error> {
+        read_with(path, parse)
     }
+}
 
-    fn parse(text: &str) -> Result<Self, String> {
-        let document: Document = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let skills = document.skills.into_iter().map(|(name, entry)| NpxSkill {
-            id: id(&name, &entry),
-            source: entry.source,
-            name,
-        });
-        Ok(Self {
-            skills: skills.collect(),
-        })
-    }
+fn parse(text: &str) -> Result<Vec<NpxSkill>, String> {
+    let document: Document = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let skills = document.skills.into_iter().map(|(name, entry)| NpxSkill {
+        id: id(&name, &entry),
+        source: entry.source,
+        name,
+    });
+    Ok(skills.collect())
 }

@@ -1,4 +1,4 @@
-//! Places of skills: who goes first, and who makes way for whom.
+//! The order of skills, and what moves when one is moved.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,48 +6,49 @@ use serde::{Deserialize, Serialize};
 
 use model::{SkillId, SkillKey};
 
-/// A skill and its place.
+/// A skill in the order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriorityEntry {
     /// The skill.
     pub id: SkillId,
-    /// It keeps its place when others move.
+    /// It keeps its position when others move.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub locked: bool,
 }
 
-/// A skill that has another place.
+/// A skill that moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
     /// The skill.
     pub id: SkillId,
-    /// The place that it had, from 1.
+    /// Its old position, from 1.
     pub from: usize,
-    /// The place that it has.
+    /// Its new position.
     pub to: usize,
 }
 
-/// All skills, the first one first: so no two have the same place, whatever happens.
+/// All skills, the first one first. A list and not a number for each, so that no two have the same
+/// position.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Order(pub(crate) Vec<PriorityEntry>);
 
 impl Order {
-    /// The places, the first one first.
+    /// The entries, the first one first.
     #[must_use]
     pub fn places(&self) -> &[PriorityEntry] {
         &self.0
     }
 
-    /// The place of a skill, from 1.
+    /// The position of a skill, from 1.
     #[must_use]
     pub fn place(&self, key: &SkillKey) -> Option<usize> {
         let at = self.0.iter().position(|place| place.id.key() == *key)?;
         Some(at + 1)
     }
 
-    /// The order of these skills: those that have a place keep their order, others come last
-    /// in the order in which they are given.
+    /// The order of these skills: those that have a position keep their order, others come last in
+    /// the order in which they are given.
     #[must_use]
     pub fn of(&self, skills: &[SkillId]) -> Self {
         let there: HashSet<SkillKey> = skills.iter().map(SkillId::key).collect();
@@ -68,10 +69,10 @@ impl Order {
         Self(places)
     }
 
-    /// Gives a skill a place; beyond the last: the last. Others make way in their order,
-    /// but for those that are locked, which stay where they are; one that is locked to this
-    /// very place gets the next that is free. Says who moved, the skill itself first; none:
-    /// it is not there.
+    /// Moves a skill to a position; beyond the last: to the last. Others make room in their order,
+    /// but for those that are locked, which stay where they are; one that is locked to this very
+    /// position gets the next that is free. Returns what moved, the skill itself first; none: it
+    /// is not in the order.
     pub fn put(&mut self, key: &SkillKey, place: usize, lock: bool) -> Option<Vec<Moved>> {
         let before: HashMap<SkillKey, usize> = (1..)
             .zip(&self.0)
@@ -86,6 +87,7 @@ impl Order {
             if index == from {
                 place.locked = lock;
             }
+            // The skill and the locked ones get their slots; the others fill the rest below.
             match slot {
                 Some(slot) if index == from => *slot = Some(place),
                 _ if index == at && place.locked => evicted = Some(place),
@@ -94,6 +96,7 @@ impl Order {
             }
         }
         if let Some(evicted) = evicted {
+            // Behind the position first, then in front of it, the nearest first.
             let next = (at..slots.len()).chain((0..at).rev());
             let mut next = next.filter(|index| matches!(slots.get(*index), Some(None)));
             if let Some(slot) = next.next().and_then(|index| slots.get_mut(index)) {

@@ -1,5 +1,6 @@
-//! What is kept of an installed skill.
+//! The record of an installed skill.
 
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,16 +8,17 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use model::{Digest, FileEntry, FilePath, Skill, SkillId, VersionNumber};
+use super::Error;
+use model::{Digest, FileEntry, FilePath, Skill, SkillId, VersionNumber, bundle_digest};
 
-/// How a skill comes into a directory.
+/// How a skill is installed in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// Its files are there.
     #[default]
     Copy,
-    /// A link is there, to a copy that is kept elsewhere.
+    /// A link is there, to a copy elsewhere.
     Symlink,
 }
 
@@ -49,12 +51,12 @@ impl FromStr for Method {
     }
 }
 
-/// An installed skill, as it is recorded beside it.
+/// The record of an installed skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The skill.
     pub id: SkillId,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Number of its version.
     pub number: VersionNumber,
@@ -66,25 +68,25 @@ pub struct Record {
     pub files: Vec<FileEntry>,
     /// When it was installed.
     pub installed_at: Timestamp,
-    /// How it came there.
+    /// How it was installed.
     #[serde(default)]
     pub method: Method,
     /// The server that it came from: its address, or `local` for the data of the same machine.
     #[serde(default)]
     pub server: String,
-    /// What the scan came to: `passed`, `warning` or `failed`. Empty: it was not scanned.
+    /// The verdict of the scan: `passed`, `warning` or `failed`. Empty: it was not scanned.
     #[serde(default)]
     pub verdict: String,
-    /// It was installed in spite of something.
+    /// It was installed by force.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
-    /// Nobody looked for security risks.
+    /// It was not scanned for security risks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scan_skipped: bool,
     /// Characters of its SKILL.md.
     #[serde(default)]
     pub chars: u64,
-    /// Phrases that should make an agent think of it.
+    /// Phrases that should make an agent use it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<String>,
     /// Skills that it requires, as it names them.
@@ -130,12 +132,36 @@ impl Record {
         }
     }
 
-    /// These are its files, and a disk has room for them side by side.
+    /// Checks that these are its files, and that they can be written next to each other.
     ///
     /// # Errors
     /// They are others; two of them collide.
-    pub fn check(&self, files: &[(FilePath, Bytes)]) -> Result<(), super::Error> {
-        super::directory::check(self, files)
+    pub fn check(&self, files: &[(FilePath, Bytes)]) -> Result<(), Error> {
+        let digests: BTreeMap<&FilePath, Digest> = files
+            .iter()
+            .map(|(path, content)| (path, Digest::of(content)))
+            .collect();
+        let found = bundle_digest(digests.iter().map(|(path, digest)| (*path, *digest)));
+        let is_listed = |entry: &FileEntry| digests.get(&entry.path) == Some(&entry.digest);
+        let are_listed = self.files.len() == files.len() && self.files.iter().all(is_listed);
+        if found != self.digest || !are_listed {
+            return Err(Error::DigestDiffers {
+                id: self.id.clone(),
+                expected: self.digest,
+                found,
+            });
+        }
+        // Names that differ in case, or in how an accent is written, are one file on macOS and
+        // Windows: the second would overwrite the first.
+        let mut seen = HashSet::new();
+        let mut paths = files.iter().map(|(path, _)| path);
+        match paths.find(|path| !seen.insert(path.collision_key())) {
+            None => Ok(()),
+            Some(path) => Err(Error::Unwritable {
+                name: path.to_string(),
+                reason: "some disks take two of its files for one".to_owned(),
+            }),
+        }
     }
 
     /// The name of its folder.
@@ -147,10 +173,14 @@ impl Record {
     /// It requires this skill, by its id or by its short name.
     #[must_use]
     pub fn requires(&self, other: &SkillId) -> bool {
-        self.requires.iter().any(|named| {
-            named.eq_ignore_ascii_case(other.as_str()) || named.eq_ignore_ascii_case(other.slug())
-        })
+        self.requires.iter().any(|name| is_named(name, other))
     }
+}
+
+/// A name is the id of a skill, or its short name.
+#[must_use]
+pub fn is_named(name: &str, id: &SkillId) -> bool {
+    name.eq_ignore_ascii_case(id.as_str()) || name.eq_ignore_ascii_case(id.slug())
 }
 
 /// The skills that one requires, without the versions that it asks for.

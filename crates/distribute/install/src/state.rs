@@ -13,31 +13,30 @@ use model::SkillId;
 /// Our own folder in a directory of skills. Agents pass over what begins with a dot.
 pub(crate) const OURS: &str = ".repertoire";
 const FILE: &str = "installed.json";
-/// The form of the record.
+/// The format of the record.
 const FORMAT: u32 = 1;
 /// Bytes of a record, or of a lock file, that are read.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What is being done to a folder. Noted before the first rename, so that it can be
-/// finished by whoever comes next.
+/// A change of a folder that has begun. Written before the first rename, so that the next
+/// process can finish it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pending {
     /// The skill whose folder it is.
     pub(crate) id: SkillId,
-    /// What is installed afterwards; none: nothing.
+    /// The record afterwards; none: it is uninstalled.
     pub(crate) record: Option<Record>,
-    /// Something waits in `new` to become the folder.
+    /// `new` holds what is to become the folder.
     pub(crate) put: bool,
 }
 
-/// The record of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
     format: u32,
-    /// What is installed, by id.
+    /// The installed skills, by id.
     #[serde(default)]
     pub(crate) skills: Vec<Record>,
-    /// Skills that were uninstalled and whose folders hold what others put there.
+    /// Skills that were uninstalled, and whose folders still hold files of others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) left: Vec<SkillId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,21 +54,18 @@ impl Default for State {
     }
 }
 
-/// A file of JSON that may not be there.
+/// Reads a file of JSON; none: there is none.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
-    let wrong = |reason: String| Error::Unreadable {
-        path: path.to_owned(),
-        reason,
-    };
-    let Some(text) = read_text(path)? else {
-        return Ok(None);
-    };
-    let read = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    Ok(Some(read))
+    read_with(path, |text| {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    })
 }
 
-/// A file of text that may not be there.
-pub(crate) fn read_text(path: &Path) -> Result<Option<String>, Error> {
+/// Reads and parses a file of text; none: there is none.
+pub(crate) fn read_with<T>(
+    path: &Path,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<Option<T>, Error> {
     let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file.map_err(Error::disk(path))?,
@@ -80,20 +76,17 @@ pub(crate) fn read_text(path: &Path) -> Result<Option<String>, Error> {
         .read_to_string(&mut text)
         .map_err(Error::disk(path))?;
     if text.len() as u64 > MAX_BYTES {
-        return Err(Error::Unreadable {
-            path: path.to_owned(),
-            reason: format!("it has more than {MAX_BYTES} bytes"),
-        });
+        let reason = format!("it has more than {MAX_BYTES} bytes");
+        return Err(Error::unreadable(path, reason));
     }
-    Ok(Some(text))
+    let parsed = parse(&text).map_err(|reason| Error::unreadable(path, reason))?;
+    Ok(Some(parsed))
 }
 
-/// Writes JSON whole.
+/// Writes a file of JSON, as a whole.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Error::Unreadable {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })?;
+    let text = serde_json::to_string_pretty(value);
+    let text = text.map_err(|error| Error::unreadable(path, error.to_string()))?;
     disk::replace(path, format!("{text}\n").as_bytes()).map_err(Error::disk(path))
 }
 
@@ -102,14 +95,11 @@ fn file(directory: &Path) -> PathBuf {
 }
 
 impl State {
-    /// What is recorded of a directory; nothing where there is none.
+    /// Reads the record of a directory; empty where there is none.
     pub(crate) fn read(directory: &Path) -> Result<Self, Error> {
         let path = file(directory);
         let state: Self = read_json(&path)?.unwrap_or_default();
-        let wrong = |reason: String| Error::Unreadable {
-            path: path.clone(),
-            reason,
-        };
+        let wrong = |reason| Error::unreadable(&path, reason);
         if state.format != FORMAT {
             let reason = format!(
                 "it is of form {}, which this version does not know",
@@ -127,17 +117,18 @@ impl State {
         write_json(&file(directory), self)
     }
 
-    /// What is installed of a skill.
     pub(crate) fn find(&self, id: &SkillId) -> Option<&Record> {
         let key = id.key();
         self.skills.iter().find(|record| record.id.key() == key)
     }
 
-    /// Has a skill installed as this, or not at all.
+    /// Sets the record of a skill, or removes it.
     pub(crate) fn set(&mut self, id: &SkillId, record: Option<Record>, leaves_data: bool) {
         let key = id.key();
         self.skills.retain(|record| record.id.key() != key);
         self.left.retain(|left| left.key() != key);
+        // A folder with files of others, but without a record, would count as not ours, and the
+        // skill could not be installed there again.
         match record {
             Some(record) => self.skills.push(record),
             None if leaves_data => self.left.push(id.clone()),
@@ -147,8 +138,8 @@ impl State {
     }
 }
 
-/// The skills that are installed in a directory, by id. What a kill left half done is
-/// finished first.
+/// Lists the skills that are installed in a directory, by id. A change that was cut off by a kill
+/// is finished first.
 ///
 /// # Errors
 /// The record cannot be read.
@@ -159,7 +150,7 @@ pub fn list(directory: &Path) -> Result<Vec<Record>, Error> {
     }
     match super::Directory::open(directory, &|| true) {
         Ok(open) => Ok(open.records().to_vec()),
-        // Somebody is at it right now.
+        // Its process is alive, and in the middle of the change.
         Err(Error::Busy { .. }) => Ok(state.skills),
         Err(error) => Err(error),
     }

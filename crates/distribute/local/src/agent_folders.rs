@@ -1,4 +1,4 @@
-//! Where the skills around an agent are.
+//! The folders with the skills around an agent.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use install::AGENTS;
 
 /// The author of a project's skills, which makes them `local/project/SLUG`.
 pub(super) const PROJECT: &str = "project";
-/// The author of a person's.
+/// The author of a user's skills, which makes them `local/user/SLUG`.
 pub(super) const USER: &str = "user";
 
 /// A project, and the folders in which its user keeps skills.
@@ -16,11 +16,10 @@ pub(super) const USER: &str = "user";
 pub struct AgentFolders {
     /// The folder that an agent was started in.
     pub project: PathBuf,
-    /// Where the agents that are known look for the skills of a person.
+    /// The folders in which agents look for the skills of a user.
     pub user: Vec<PathBuf>,
 }
 
-/// A folder that may hold skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Root {
     pub(super) folder: PathBuf,
@@ -28,7 +27,7 @@ pub(super) struct Root {
 }
 
 impl AgentFolders {
-    /// A project of a person with this home, and variables that move what is below it.
+    /// A project of a user with this home, and variables that replace folders below it.
     #[must_use]
     pub fn new(
         project: &Path,
@@ -45,13 +44,14 @@ impl AgentFolders {
         }
     }
 
-    /// The folders, those that go first before others: the project's, in the order of the
-    /// table of agents, then the person's.
+    /// The folders by precedence: those of the project, in the order of the table of agents, then
+    /// those of the user.
     pub(super) fn roots(&self) -> Vec<Root> {
         let root = |author| move |folder| Root { folder, author };
         let project = AGENTS.iter().map(|agent| agent.of_project(&self.project));
-        // Who starts an agent at home has no project there.
+        // An agent that was started at home has no project: the same folders would be both.
         let project = unique(project.filter(|folder| !self.user.contains(folder)));
+        // A variable may be relative, and this is not the working directory of the agent.
         let user = self.user.iter().filter(|folder| folder.is_absolute());
         let project = project.into_iter().map(root(PROJECT));
         project.chain(user.cloned().map(root(USER))).collect()

@@ -1,8 +1,8 @@
-//! Which folders of a root hold a skill.
+//! Finds the skills of a root.
 //!
-//! A skill is a folder with a SKILL.md, beside others or in a folder that groups some. What is
-//! inside a skill is part of it. A root may hold links to folders, which is how installers put
-//! one skill before several agents; they are followed there, and nowhere below.
+//! A skill is a folder with a SKILL.md, directly below the root or in a folder that groups some.
+//! Folders inside a skill are part of it. A root may hold links to folders, which is how installers
+//! give one skill to several agents; they are followed there, and nowhere below.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,26 +10,26 @@ use std::{fs, io};
 
 use folders::{Inode, inode};
 
-/// Folders that group skills may hold folders that group some, so deep.
+/// How deep folders that group skills may be nested.
 const MAX_DEPTH: usize = 3;
 
-/// What was found below a root.
+/// The result for one root.
 #[derive(Debug, Default)]
 pub(super) struct FoundFolders {
     /// Folders that hold a SKILL.md, in the order of their names.
     pub(super) skills: Vec<PathBuf>,
-    /// Folders that were looked into, skills aside.
+    /// Folders that were listed, without the skills.
     pub(super) folders: Vec<PathBuf>,
-    /// Folders that cannot be looked into, and why: skills in them are seen by nobody.
+    /// Folders that cannot be listed, and why: skills in them are not seen.
     pub(super) unreadable: Vec<(PathBuf, String)>,
-    /// There was more than is looked at.
+    /// There was more than may be visited.
     pub(super) is_cut: bool,
-    /// Files and folders that were looked at, each as often as it was.
+    /// Visits of files and folders.
     pub(super) visited: usize,
 }
 
 impl FoundFolders {
-    /// A folder cannot be looked into. One that is not there has nothing in it.
+    /// Notes a folder that cannot be listed. One that does not exist is empty.
     fn fault(&mut self, folder: &Path, error: &io::Error) {
         let is_gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
         if !is_gone.contains(&error.kind()) {
@@ -38,15 +38,14 @@ impl FoundFolders {
     }
 }
 
-/// Looks for skills below a root, in `max` folders and files at most, passing over folders
-/// that were `seen`.
+/// Finds skills below a root, with `max` visits at most, without folders that were `seen`.
 pub(super) fn find(root: &Path, max: usize, seen: &mut BTreeSet<Inode>) -> FoundFolders {
     let mut found = FoundFolders::default();
     below(root, 0, max, seen, &mut found);
     found
 }
 
-/// Goes through a folder once, whatever it turns out to be: a skill, or one that groups some.
+/// Lists a folder once, whether it turns out to be a skill or a folder that groups some.
 fn below(
     folder: &Path,
     depth: usize,
@@ -57,18 +56,20 @@ fn below(
     if let Err(error) = fs::metadata(folder) {
         found.fault(folder, &error);
     }
+    // By inode and not by path: links of several roots may lead to one folder, or to each other.
     if inode(folder).is_none_or(|inode| !seen.insert(inode)) {
         return;
     }
-    // A root is no skill itself. Nearly always it is this spelling, and nothing is gone through.
+    // A root is no skill itself. Nearly always the name is spelled so, and the folder need not be
+    // listed.
     if depth > 0 && folder.join("SKILL.md").is_file() {
         found.skills.push(folder.to_owned());
         return;
     }
-    let is_place = depth < MAX_DEPTH;
+    let may_group = depth < MAX_DEPTH;
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if is_place => {
+        Err(error) if may_group => {
             found.fault(folder, &error);
             found.folders.push(folder.to_owned());
             return;
@@ -78,7 +79,7 @@ fn below(
     let mut folders = Vec::new();
     let mut is_skill = false;
     for entry in entries.map_while(Result::ok) {
-        // Only what is there and not visited makes it more than is looked at.
+        // Here and not after the visit: a budget that is used up exactly cuts nothing off.
         if found.visited == max {
             found.is_cut = true;
             break;
@@ -100,11 +101,11 @@ fn below(
         found.skills.push(folder.to_owned());
         return;
     }
-    if !is_place {
+    if !may_group {
         return;
     }
     found.folders.push(folder.to_owned());
-    // Of a folder that was not gone through to its end nobody knows which these are.
+    // The order of `read_dir` is arbitrary: which folders a cut leaves would change by itself.
     if found.is_cut {
         return;
     }

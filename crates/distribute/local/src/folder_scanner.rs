@@ -1,10 +1,9 @@
-//! What has changed in the folders of a place, and what it comes to.
+//! Scans the folders of a place.
 //!
-//! [`FolderScanner::look`] is all of it: it finds the folders of skills, compares each with what it was,
-//! reads those that are another and have been quiet, and chooses what is shown. It does all of
-//! that of one folder before it comes to the next, so that what was read and is not shown is
-//! let go at once. It blocks, and knows no clock but the one that is handed in; who calls it
-//! when is `overlay`'s.
+//! [`FolderScanner::look`] finds the folders of skills, compares each with its last state, reads
+//! those that changed and have been quiet, and selects the skills that are shown. It does all of
+//! that for one folder before the next, so that the contents of a skill that is not shown are
+//! dropped at once. It blocks, and its clock is handed in; `overlay` decides when it is called.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,19 +17,18 @@ use super::find;
 use super::selection::{Read, Selection};
 use executor::Stop;
 use folders::{Inode, SkillFiles, Stamp, TooMany, inode};
-use model::{MAX_FILES, Severity};
+use model::{MAX_FILES, Problem, Severity};
 use registry::{Bundle, LocalPast, LocalSkill, LocalSkills, Registry};
 
-/// How long nothing may have happened in a folder before it is read: an editor may be writing.
-// What is told of a save depends on the editor and the system, so a folder is read once its
-// stamp has stayed the same for so long.
+/// How long a folder must be unchanged before it is read: an editor may be writing.
+// Which events a save has depends on the editor and the system, so the stamp of the folder decides.
 pub(super) const QUIET_INTERVAL: Duration = Duration::from_millis(80);
-/// Folders above a root that are watched: what a root is in may be made anew.
+/// Folders above a root that are watched: those that it is in may be made anew.
 const MAX_WATCHED_PARENTS: usize = 3;
 
-/// Files and folders that are looked at of one skill: as many as it may have files, and about
-/// as many folders and files that are no part of it. So one that is too large takes no more
-/// than this from the others.
+/// Files and folders that are visited of one skill: as many as it may have files, and about as many
+/// folders and files that are no part of it. So one that is too large takes no more than this from
+/// the budget of the others.
 const MAX_ENTRIES: usize = 2 * MAX_FILES;
 
 /// Bounds of one place.
@@ -40,8 +38,8 @@ pub struct Limits {
     pub skills: usize,
     /// Bytes of all their files.
     pub bytes: u64,
-    /// Files and folders that are looked at in one look. What is read is looked at once more,
-    /// which does not count: what is shown would else depend on what was read just now.
+    /// Files and folders that are visited in one scan. A folder that is read is visited once more,
+    /// which does not count: the skills that are shown would else depend on which were just read.
     pub entries: usize,
 }
 
@@ -55,7 +53,7 @@ impl Default for Limits {
     }
 }
 
-/// A folder that is no skill to anybody, and why.
+/// A folder that is not shown, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// The folder.
@@ -64,37 +62,37 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// What is known of a folder with a skill.
+/// The state of a folder with a skill.
 #[derive(Debug)]
 struct KnownFolder {
     author: &'static str,
-    /// What it looked like last; none: it could not be looked at.
+    /// Its last stamp; none: it could not be visited.
     stamp: Option<Stamp>,
-    /// Since when it has been so.
+    /// Since when it has had that stamp.
     since: Instant,
-    /// What was read is what it looks like.
+    /// It was read with that stamp.
     is_read: bool,
     read: Option<Result<Read, String>>,
     /// Since when it has been gone.
     gone: Option<Instant>,
 }
 
-/// What a look came to.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub(super) struct ScanResult {
-    /// The skills, if they are others than before.
+    /// The skills, if they changed.
     pub(super) skills: Option<Arc<LocalSkills>>,
-    /// What is wrong with others.
+    /// The folders that are not shown.
     pub(super) skipped: Vec<Skipped>,
-    /// Something was not quiet: look again soon.
+    /// Something was not quiet: scan again soon.
     pub(super) again: bool,
-    /// It was stopped before it was through, and says nothing else.
+    /// It was stopped; the rest is empty.
     pub(super) is_stopped: bool,
-    /// The folders in which something may happen.
+    /// The folders to watch.
     pub(super) folders: BTreeMap<PathBuf, Inode>,
 }
 
-/// The folders of a place, as they were looked at last.
+/// The folders of a place, as of the last scan.
 #[derive(Debug)]
 pub(super) struct FolderScanner {
     roots: Vec<Root>,
@@ -106,8 +104,8 @@ pub(super) struct FolderScanner {
 }
 
 impl FolderScanner {
-    /// Nothing was looked at yet. `past` and `skills` are of another look that went before,
-    /// where one did.
+    /// A scanner before its first scan. `past` and `skills` are those of an earlier scanner, if
+    /// there was one.
     pub(super) fn new(
         place: &AgentFolders,
         registry: Registry,
@@ -129,7 +127,7 @@ impl FolderScanner {
         self.roots.iter().map(|root| root.folder.as_path())
     }
 
-    /// What is shown.
+    /// The skills that are shown.
     #[cfg(test)]
     pub(super) fn skills(&self) -> &LocalSkills {
         &self.skills
@@ -143,7 +141,7 @@ impl FolderScanner {
         held.map(|(folder, _)| folder.as_path())
     }
 
-    /// Looks at everything. Blocks.
+    /// Scans all folders. Blocks.
     pub(super) fn look(&mut self, now: Instant, clock: SystemTime, stop: &Stop) -> ScanResult {
         let mut looked = ScanResult::default();
         let mut left = self.limits.entries;
@@ -168,18 +166,20 @@ impl FolderScanner {
                 known.gone = None;
                 return true;
             }
-            // It may be on its way from one name to another.
+            // A folder that is renamed, or replaced by a tool, is away for a moment.
             let since = *known.gone.get_or_insert(now);
             let is_gone = now.duration_since(since) >= QUIET_INTERVAL;
             looked.again |= !is_gone;
             !is_gone
         });
-        // Those that are about to be gone keep their places for so long, after all others.
+        // Those are shown for that moment, after all others: they must not take the name of a
+        // folder that exists.
         let kept = self.known.iter().filter(|(_, known)| known.gone.is_some());
         let kept: Vec<PathBuf> = kept.map(|(folder, _)| folder.clone()).collect();
         let mut chosen = Selection::new(self.limits);
         for (folder, author) in &order {
-            // What was read is known to the next look. What was not reached is not gone.
+            // Nothing is lost: folders that were read stay known, and those that were not reached
+            // do not count as gone.
             if stop.is_set() {
                 return ScanResult::stopped();
             }
@@ -215,7 +215,7 @@ impl FolderScanner {
         looked
     }
 
-    /// Takes in what a folder looks like, and reads it if that is another than was read.
+    /// Updates the state of a folder by its stamp, and reads it if it changed and is quiet.
     fn follow(
         &mut self,
         folder: &Path,
@@ -242,16 +242,15 @@ impl FolderScanner {
                 known.read = Some(Err(if max == MAX_ENTRIES {
                     error.to_string()
                 } else {
-                    // It may be small: what goes before it is too much.
+                    // It may be small: those before it used up the budget.
                     let max = self.limits.entries;
                     format!("with it there are more than {max} files and folders")
                 }));
                 return;
             }
             Err(TooMany::Unreadable { error, .. }) => {
-                // It changes while it is looked at, or something in it may not be read. What
-                // stays so is a fault of the skill: one that is not looked at any more would
-                // else be served for ever as it was.
+                // It changes during the visit, or a file in it may not be read. If that stays so
+                // it is a fault of the skill: its last version would else be served for good.
                 watch(&mut looked.folders, &[folder.to_owned()]);
                 let was_readable = known.stamp.take().is_some();
                 if was_readable {
@@ -279,6 +278,8 @@ impl FolderScanner {
         }
         let newest = known.stamp.as_ref().map(|stamp| stamp.newest);
         let age = newest.and_then(|newest| clock.duration_since(newest).ok());
+        // Or by the times of its files: at the first scan of a place nothing has been watched yet,
+        // and folders that are old need no wait.
         let is_quiet = now.duration_since(known.since) >= QUIET_INTERVAL
             || age.is_some_and(|age| age >= QUIET_INTERVAL);
         if !is_quiet {
@@ -288,7 +289,7 @@ impl FolderScanner {
         self.read(folder, now, looked, stop);
     }
 
-    /// Reads a folder, and takes what was read if it is afterwards as it was before.
+    /// Reads a folder, and accepts the result if the folder is the same before and after.
     fn read(&mut self, folder: &Path, now: Instant, looked: &mut ScanResult, stop: &Stop) {
         let Some(known) = self.known.get_mut(folder) else {
             return;
@@ -302,12 +303,12 @@ impl FolderScanner {
         let author = known.author;
         let read = read(&self.registry, folder, author, before, &mut past, stop);
         drop(past);
-        // That it was stopped is no fault of the skill.
+        // The error of a read that was stopped is no fault of the skill.
         if stop.is_set() {
             looked.again = true;
             return;
         }
-        // Half of what is written meanwhile may be in what was read.
+        // A file may have been written during the read, and half of it be in the result.
         match folders::stamp(folder, MAX_ENTRIES) {
             Ok(after) if known.stamp.as_ref() == Some(&after) => {
                 known.is_read = true;
@@ -321,8 +322,7 @@ impl FolderScanner {
         }
     }
 
-    /// Shows the skill of a folder where it fits after those that were chosen, and lets its
-    /// contents go where it does not.
+    /// Selects the skill of a folder if it fits, and drops its contents if not.
     fn choose(
         &mut self,
         folder: &Path,
@@ -331,7 +331,7 @@ impl FolderScanner {
         looked: &mut ScanResult,
         stop: &Stop,
     ) {
-        // Twice where it was left out before and fits now: it is read between.
+        // Twice if it was left out before and fits now: it is read in between.
         for is_again in [false, true] {
             let Some(known) = self.known.get_mut(folder) else {
                 return;
@@ -355,7 +355,7 @@ impl FolderScanner {
                 }
                 return chosen.take(folder, facts, Arc::clone(skill));
             }
-            // One that changes is read when it is quiet, and one that is gone not at all.
+            // One that changes is read when it is quiet, and one that is gone cannot be read.
             if is_again || !known.is_read || known.gone.is_some() {
                 return;
             }
@@ -381,14 +381,14 @@ impl ScanResult {
     }
 }
 
-/// The same versions of the same skills, and the same of others.
+/// The same versions of the same skills, and the same refusals.
 fn is_same(a: &LocalSkills, b: &LocalSkills) -> bool {
     a.len() == b.len()
         && a.refused() == b.refused()
         && a.iter().zip(b.iter()).all(|(a, b)| Arc::ptr_eq(a, b))
 }
 
-/// Reads the skill of a folder, and says what is wrong with it where it is none.
+/// Reads the skill of a folder.
 fn read(
     registry: &Registry,
     folder: &Path,
@@ -398,10 +398,7 @@ fn read(
     stop: &Stop,
 ) -> Result<Arc<LocalSkill>, String> {
     let SkillFiles { files, problems } = folders::read_local(folder);
-    let refused = problems
-        .iter()
-        .find(|problem| problem.severity == Severity::Error);
-    if let Some(problem) = refused {
+    if let Some(problem) = refusal(problems) {
         return Err(format!("{}: {}", problem.file, problem.message));
     }
     let bundle = Bundle {
@@ -412,20 +409,23 @@ fn read(
     };
     let read = registry.read_local(&bundle, author, before, past, stop);
     read.map_err(|error| match error {
-        registry::Error::Invalid { problems } => {
-            let error = problems
-                .into_iter()
-                .find(|problem| problem.severity == Severity::Error);
-            error.map_or_else(
-                || "it is no skill".to_owned(),
-                |problem| match problem.line {
-                    0 => problem.message,
-                    line => format!("{}:{line}: {}", problem.file, problem.message),
-                },
-            )
-        }
+        registry::Error::Invalid { problems } => match refusal(problems) {
+            None => "it is no skill".to_owned(),
+            Some(problem) if problem.line == 0 => problem.message,
+            Some(Problem {
+                file,
+                line,
+                message,
+                ..
+            }) => format!("{file}:{line}: {message}"),
+        },
         error => error.to_string(),
     })
+}
+
+fn refusal(problems: Vec<Problem>) -> Option<Problem> {
+    let mut problems = problems.into_iter();
+    problems.find(|problem| problem.severity == Severity::Error)
 }
 
 /// Adds folders to those that are watched.
@@ -443,7 +443,7 @@ pub(super) fn above(root: &Path, watched: &mut BTreeMap<PathBuf, Inode>) {
         .enumerate()
         .skip(1)
         .filter_map(|(depth, folder)| Some((depth, folder, inode(folder)?)));
-    // The nearest that is there, in any case.
+    // The nearest that exists, however far: a root may be made with all that it is in.
     for (at, (depth, folder, inode)) in there.enumerate() {
         if at > 0 && depth > MAX_WATCHED_PARENTS || folder.parent().is_none() {
             break;

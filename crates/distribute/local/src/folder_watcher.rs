@@ -1,9 +1,8 @@
-//! A folder that somebody works in, read anew whenever it was saved.
+//! A folder that an author works in, read anew after each save.
 //!
-//! An editor saves in halves: it writes beside, renames, keeps a copy, cuts a file off and
-//! fills it. So a folder is read once nothing happened in it for a moment, and what was read
-//! counts if the folder is after the reading as it was before. One in which something happens
-//! all the time is read all the same.
+//! An editor saves in steps: it writes another file, renames, keeps a copy, truncates a file and
+//! fills it. So a folder is read once it has been quiet for a moment, and the result counts if the
+//! folder is the same before and after the read. A folder that is never quiet is read all the same.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,46 +15,45 @@ use super::folder_scanner::{above, watch};
 use super::watches::{ChangeSignal, Watches};
 use folders::{Inode, TooMany, absolute};
 
-/// How long nothing happens before a folder is read.
+/// How long a folder must be quiet before it is read.
 const DEBOUNCE_DELAY: Duration = Duration::from_millis(150);
-/// And how long it waits at most, whatever happens.
+/// The longest wait for quiet.
 const MAX_WAIT: Duration = Duration::from_secs(2);
-/// How often a folder is looked at that tells nothing.
+/// How often a folder without events is polled.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Files and folders that are looked at.
+/// Files and folders that are visited.
 const MAX_ENTRIES: usize = 50_000;
 
-/// What a folder looks like from outside; a folder that is gone or too large, by the words
-/// for it.
+/// The stamp of a folder, or the message where it is gone or too large.
 type FolderState = Result<u64, String>;
 
-/// Saves of what is in a folder.
+/// Watches a folder for saves.
 pub struct FolderWatcher {
     root: PathBuf,
-    told: Arc<ChangeSignal>,
+    signal: Arc<ChangeSignal>,
     watches: Watches,
     quiet: Duration,
-    /// What it looked like when it was read last; none: it was not.
+    /// Its state when it was read last; none: it was not read.
     seen: Option<FolderState>,
 }
 
 impl FolderWatcher {
-    /// Saves in this folder, of which none was seen yet.
+    /// Watches a folder that was not read yet.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         let root = absolute(folder);
-        let told = Arc::<ChangeSignal>::default();
-        let watches = Watches::new(vec![root.clone()], Arc::clone(&told));
+        let signal = Arc::<ChangeSignal>::default();
+        let watches = Watches::new(vec![root.clone()], Arc::clone(&signal));
         Self {
             root,
-            told,
+            signal,
             watches,
             quiet: DEBOUNCE_DELAY,
             seen: None,
         }
     }
 
-    /// Reads the folder: the first time at once, then as soon as something was saved in it.
+    /// Reads the folder: the first time at once, then after the next save.
     /// `read` blocks, and is called again where the folder changed meanwhile.
     ///
     /// # Panics
@@ -76,6 +74,7 @@ impl FolderWatcher {
             looks = self.look().await;
         }
         let until = Instant::now() + MAX_WAIT;
+        // The first read waits for nothing: somebody has just started the command.
         if self.seen.is_some() {
             looks = self.quiet(looks, until).await;
         }
@@ -83,6 +82,7 @@ impl FolderWatcher {
             let found = blocking(read.clone()).await;
             let after = self.look().await;
             let is_whole = after == looks || Instant::now() >= until;
+            // The state before the read: if it is not whole, it differs from the next one.
             self.seen = Some(looks);
             if is_whole {
                 return found;
@@ -91,12 +91,13 @@ impl FolderWatcher {
         }
     }
 
-    /// What it looks like once nothing happened for a moment, or at this time.
+    /// Waits until it is quiet, or until a time. Returns its state then.
     async fn quiet(&mut self, mut looks: FolderState, until: Instant) -> FolderState {
         while Instant::now() < until {
-            let told = self.wait(self.quiet).await;
+            let happened = self.wait(self.quiet).await;
             let now = self.look().await;
-            if !told && now == looks {
+            // Both, since not every change has an event.
+            if !happened && now == looks {
                 break;
             }
             looks = now;
@@ -104,9 +105,9 @@ impl FolderWatcher {
         looks
     }
 
-    /// Waits until something happens; false: so long nothing did.
+    /// Waits for an event, or for `max`; false: there was none.
     async fn wait(&self, max: Duration) -> bool {
-        timeout(max, self.told.happened.notified()).await.is_ok()
+        timeout(max, self.signal.happened.notified()).await.is_ok()
     }
 
     async fn look(&mut self) -> FolderState {
@@ -120,6 +121,7 @@ impl FolderWatcher {
                 Ok(stamp.hash)
             }
             Err(error) => {
+                // A folder that is gone is noticed by those above it.
                 if let TooMany::Entries(_) = error {
                     watch(&mut watched, std::slice::from_ref(&self.root));
                 }

@@ -1,4 +1,4 @@
-//! One place, kept in step with its folders.
+//! One place: its skills, kept in step with its folders.
 
 #[cfg(test)]
 mod tests;
@@ -21,22 +21,22 @@ use model::{Event, EventKind, Principal, SkillKey};
 use registry::{LocalPast, LocalSkills, Registry};
 use search::{LocalIndex, SearchIndex};
 
-/// How long is waited for what else happens.
+/// How long a place must be quiet before it is scanned.
 const DEBOUNCE_DELAY: Duration = Duration::from_millis(100);
-/// And at most, where it does not end.
+/// The longest wait for quiet.
 const MAX_DEBOUNCE: Duration = Duration::from_millis(300);
-/// How often a place is looked at where nothing is told.
+/// How often a place is scanned without events.
 const UNWATCHED_POLL_INTERVAL: Duration = Duration::from_millis(300);
-/// And where all is told: what was told may not be all.
+/// How often a place is scanned in spite of events: some may be lost.
 const WATCHED_POLL_INTERVAL: Duration = Duration::from_secs(10);
-/// How long is waited after a fault, and twice as long after each that follows.
+/// The pause after a fault; each one that follows doubles it.
 const BACKOFF: Duration = Duration::from_millis(500);
-/// And at most.
+/// The longest pause after a fault.
 const MAX_BACKOFF: Duration = Duration::from_mins(1);
-/// Lists of changes that whoever follows may lag behind.
+/// Lists of changes that a listener may lag behind.
 const CHANGE_QUEUE_CAPACITY: usize = 64;
 
-/// What happened in folders at once.
+/// The events of one scan.
 pub type Change = Arc<[Event]>;
 
 /// The skills of the store with those of a place in front, as they were at a time.
@@ -46,20 +46,20 @@ pub struct OverlaySnapshot {
     pub registry: Registry,
     /// The index of all of them.
     pub search: SearchIndex,
-    /// Those of the place alone.
+    /// The skills of the place alone.
     pub local: Arc<LocalSkills>,
-    /// Folders that are no skill to anybody.
+    /// Folders that are shown to nobody.
     pub skipped: Arc<[Skipped]>,
 }
 
-/// A place, and who is there.
+/// A place and its listeners.
 #[derive(Debug)]
 pub(super) struct Overlay {
     pub(super) place: AgentFolders,
-    seen: ArcSwap<OverlaySnapshot>,
+    snapshot: ArcSwap<OverlaySnapshot>,
     changes: broadcast::Sender<Change>,
     is_ready: watch::Sender<bool>,
-    /// Who follows the changes.
+    /// The number of listeners.
     followers: AtomicUsize,
     used: Mutex<Instant>,
     pub(super) stop: CancellationToken,
@@ -70,21 +70,21 @@ pub(super) struct Overlay {
 pub struct Changes {
     overlay: Arc<Overlay>,
     receiver: broadcast::Receiver<Change>,
-    /// What the listener was told last of each skill that it takes to be there.
-    told: BTreeMap<SkillKey, Event>,
+    /// The last event of each skill that the listener has not seen deleted.
+    known: BTreeMap<SkillKey, Event>,
 }
 
 impl Changes {
-    /// The next ones. Waits for them. Whoever was too slow is told how what is there differs
-    /// from what it was told before: of skills that are gone, too.
+    /// Waits for the next ones. A listener that was too slow gets the differences between the
+    /// skills now and those that it knows of, deleted ones too.
     ///
     /// Cancelling loses nothing.
     pub async fn next(&mut self) -> Change {
         loop {
             let change = match self.receiver.recv().await {
                 Ok(change) => change,
-                Err(broadcast::error::RecvError::Lagged(_)) => self.look(),
-                // Its sender is with the overlay, which is here.
+                Err(broadcast::error::RecvError::Lagged(_)) => self.catch_up(),
+                // The sender is in the overlay, which this holds.
                 Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
             };
             if change.is_empty() {
@@ -93,36 +93,26 @@ impl Changes {
             for event in change.iter() {
                 let key = event.skill_id.key();
                 if event.kind == EventKind::Deleted {
-                    self.told.remove(&key);
+                    self.known.remove(&key);
                 } else {
-                    self.told.insert(key, event.clone());
+                    self.known.insert(key, event.clone());
                 }
             }
             return change;
         }
     }
 
-    /// What is there, as it differs from what was told. What still waits is part of it.
-    fn look(&mut self) -> Change {
+    /// The differences between the skills now and those that the listener knows of.
+    fn catch_up(&mut self) -> Change {
+        // Before the snapshot: it has the effect of all changes that are dropped here.
         self.receiver = self.receiver.resubscribe();
-        let seen = self.overlay.seen();
-        let gone = self
-            .told
-            .iter()
-            .filter(|(key, _)| seen.local.get(key).is_none());
-        let gone = gone.map(|(_, event)| Event {
-            kind: EventKind::Deleted,
-            active: None,
-            ..event.clone()
-        });
-        let now = seen.local.iter().map(|skill| event(skill, false));
-        let others = now.filter(|event| self.told.get(&event.skill_id.key()) != Some(event));
-        gone.chain(others).collect()
+        events(&self.known, &self.overlay.snapshot().local).into()
     }
 }
 
 impl Drop for Changes {
     fn drop(&mut self) {
+        // First: between the two lines the place would else be unused since long ago, and given up.
         self.overlay.touch();
         self.overlay.followers.fetch_sub(1, Ordering::Relaxed);
     }
@@ -137,7 +127,7 @@ impl Overlay {
     ) -> Self {
         Self {
             place,
-            seen: ArcSwap::from_pointee(OverlaySnapshot {
+            snapshot: ArcSwap::from_pointee(OverlaySnapshot {
                 registry,
                 search,
                 local: Arc::default(),
@@ -151,68 +141,59 @@ impl Overlay {
         }
     }
 
-    /// Somebody is there.
+    /// Notes a use of the place.
     pub(super) fn touch(&self) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Since when nobody has been there; none: somebody is.
+    /// Since when the place has not been used; none: it has a listener.
     pub(super) fn unused_since(&self) -> Option<Instant> {
         let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
         (self.followers.load(Ordering::Relaxed) == 0).then_some(used)
     }
 
-    /// What is seen now.
-    pub(super) fn seen(&self) -> Arc<OverlaySnapshot> {
-        self.seen.load_full()
+    /// The skills now.
+    pub(super) fn snapshot(&self) -> Arc<OverlaySnapshot> {
+        self.snapshot.load_full()
     }
 
-    /// Waits until the place was looked at for the first time, for so long at most.
-    pub(super) async fn ready(&self, patience: Duration) {
+    /// Waits until the place was scanned once, or for `max`.
+    pub(super) async fn ready(&self, max: Duration) {
         let mut is_ready = self.is_ready.subscribe();
-        // The sender is here, and the time is a bound.
-        let _late = tokio::time::timeout(patience, is_ready.wait_for(|ready| *ready)).await;
+        // A late scan is no error: the call sees the skills of the store, and the next one more.
+        let _late = tokio::time::timeout(max, is_ready.wait_for(|ready| *ready)).await;
     }
 
-    /// Nobody waits for it any more.
+    /// Ends the wait of all callers.
     pub(super) fn end(&self) {
         self.is_ready.send_replace(true);
     }
 
     pub(super) fn changes(self: &Arc<Self>) -> Changes {
         self.followers.fetch_add(1, Ordering::Relaxed);
+        // Before the snapshot: a change in between comes twice, and is not lost.
         let receiver = self.changes.subscribe();
-        let seen = self.seen();
-        let told = seen.local.iter().map(|skill| {
-            let event = event(skill, false);
-            (event.skill_id.key(), event)
-        });
         Changes {
             receiver,
-            told: told.collect(),
+            known: latest(&self.snapshot().local),
             overlay: Arc::clone(self),
         }
     }
 
-    /// Takes in what a look found.
-    fn take_in(
+    /// Publishes the result of a scan.
+    fn apply(
         &self,
         looked: &mut ScanResult,
-        stored: (&Registry, &SearchIndex),
+        (registry, search): (&Registry, &SearchIndex),
         index: &mut Index,
     ) {
-        let (registry, search) = stored;
-        let before = self.seen();
+        let before = self.snapshot();
         let skipped: Arc<[Skipped]> = std::mem::take(&mut looked.skipped).into();
         for new in skipped.iter().filter(|one| !before.skipped.contains(one)) {
             let (folder, reason) = (new.folder.display(), &new.reason);
             tracing::info!(%folder, %reason, "a folder is no skill to its agents");
         }
         let local = looked.skills.take();
-        let events = local
-            .as_ref()
-            .map(|local| events(&before.local, local))
-            .unwrap_or_default();
         let local = local.unwrap_or_else(|| Arc::clone(&before.local));
         let front = registry.with_local(Arc::clone(&local));
         let heads = front.local_heads();
@@ -226,14 +207,15 @@ impl Overlay {
                 Some(index) => search.with_local(front.clone(), index.clone()),
                 None => search.clone(),
             };
-            self.seen.store(Arc::new(OverlaySnapshot {
+            self.snapshot.store(Arc::new(OverlaySnapshot {
                 registry: front.clone(),
                 search,
                 local: Arc::clone(&local),
                 skipped: Arc::clone(&skipped),
             }));
         };
-        // Names first; what was indexed before is found by its old words for a moment.
+        // Names first, since an index takes longer: for a moment skills are found by their old
+        // words.
         publish(index);
         if is_stale {
             if shown.is_empty() {
@@ -253,20 +235,22 @@ impl Overlay {
             index.shown = shown;
             publish(index);
         }
+        // After the snapshot: a listener that asks for the skill at once finds it.
+        let events = events(&latest(&before.local), &local);
         if !events.is_empty() {
-            // Nobody may listen.
+            // It fails where nobody listens.
             let _heard = self.changes.send(events.into());
         }
     }
 }
 
-/// What is indexed.
+/// The index of a place, and what it was made of.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     made: Option<LocalIndex>,
     of: Arc<LocalSkills>,
     shown: Vec<SkillKey>,
-    /// It could not be made of what there is: when that is tried again, and how often it was.
+    /// The last attempt failed: when the next one is, and how many failed.
     retry: Option<(Instant, u32)>,
 }
 
@@ -276,104 +260,105 @@ impl Index {
     }
 }
 
-/// How long is waited after so many faults, one after the other.
+/// The pause after a number of faults in a row.
 fn backoff(faults: u32) -> Duration {
     let times = 1_u32 << faults.saturating_sub(1).min(16);
     BACKOFF.saturating_mul(times).min(MAX_BACKOFF)
 }
 
-fn event(skill: &registry::LocalSkill, is_gone: bool) -> Event {
+fn event(skill: &registry::LocalSkill) -> Event {
     let version = skill.version();
-    let kind = if is_gone {
-        EventKind::Deleted
-    } else {
-        EventKind::Published
-    };
     let is_held = skill.held().is_some();
     Event {
-        kind,
+        kind: EventKind::Published,
         skill_id: skill.id().clone(),
         version: Some(version.number),
         semantic_version: Some(version.semantic.clone()),
         digest: Some(version.digest),
-        active: (!is_gone && !is_held).then_some(version.number),
+        active: (!is_held).then_some(version.number),
         held: is_held,
         time: version.created_at,
         actor: Principal::local(),
     }
 }
 
-/// What happened between two states.
-fn events(before: &LocalSkills, now: &LocalSkills) -> Vec<Event> {
-    let gone = before
-        .iter()
-        .filter(|skill| now.get(&skill.id().key()).is_none())
-        .map(|skill| event(skill, true));
-    let others = now.iter().filter(|skill| {
-        let known = before.get(&skill.id().key());
-        // After a fault all of them are read anew, which is no change.
-        known.is_none_or(|known| event(known, false) != event(skill, false))
-    });
-    gone.chain(others.map(|skill| event(skill, false)))
-        .collect()
+/// The latest event of each skill.
+fn latest(skills: &LocalSkills) -> BTreeMap<SkillKey, Event> {
+    let events = skills.iter().map(|skill| event(skill));
+    events.map(|event| (event.skill_id.key(), event)).collect()
 }
 
-/// What keeps an overlay in step.
+/// The events that lead from one state to another.
+fn events(before: &BTreeMap<SkillKey, Event>, now: &LocalSkills) -> Vec<Event> {
+    let gone = before.iter().filter(|(key, _)| now.get(key).is_none());
+    let gone = gone.map(|(_, event)| Event {
+        kind: EventKind::Deleted,
+        active: None,
+        ..event.clone()
+    });
+    // Compared as events: after a fault all skills are read anew, which is no change.
+    let others = now.iter().map(|skill| event(skill));
+    let others = others.filter(|event| before.get(&event.skill_id.key()) != Some(event));
+    gone.chain(others).collect()
+}
+
+/// Keeps an overlay in step.
 pub(super) struct Keeper {
     pub(super) overlay: Arc<Overlay>,
     pub(super) registry: Registry,
     pub(super) search: SearchIndex,
     pub(super) limits: Limits,
-    /// Whoever looks holds one.
+    /// Held during a scan.
     pub(super) permits: Arc<Semaphore>,
-    /// The system tells what happens.
-    pub(super) is_told: bool,
+    /// The folders are watched.
+    pub(super) is_watched: bool,
 }
 
-/// What is handed from one look to the next.
+/// The state between two scans.
 struct Work {
-    look: FolderScanner,
+    scanner: FolderScanner,
     watches: Watches,
     index: Index,
 }
 
-/// How a look ended.
+/// How a scan ended.
 enum ScanEnd {
-    /// What the next one goes on from, and whether that is soon.
+    /// The state for the next one, and whether that is due soon.
     Scanned(Box<Work>, bool),
-    /// There is nobody to look for.
+    /// The place is not used any more.
     Stopped,
-    /// By a fault, with which all is lost but what is seen.
+    /// By a panic, which lost the state. The snapshot is as before.
     Broke,
 }
 
 impl Keeper {
-    /// Looks whenever something happens, until `leaves` says that nobody is there any more, or
-    /// it is stopped.
+    /// Scans whenever something happens, until `leaves` returns true, as the place is not used any
+    /// more, or it is stopped.
     pub(super) async fn keep(self, leaves: impl Fn(&Arc<Overlay>) -> bool) {
-        let told = Arc::new(ChangeSignal::default());
+        let signal = Arc::new(ChangeSignal::default());
+        // Not a part of `Work`: after a panic the numbers of versions have to go on.
         let past = Arc::default();
-        let mut work = self.begin(&told, &past);
+        let mut work = self.begin(&signal, &past);
         let mut faults = 0;
         let stop = self.overlay.stop.clone();
         loop {
-            let looked = match self.work(work).await {
-                ScanEnd::Scanned(kept, again) => Some((*kept, again)),
+            let end = self.scan(work).await;
+            // Also after a panic: no caller waits for a place that cannot be scanned.
+            self.overlay.end();
+            let again;
+            (work, again) = match end {
+                ScanEnd::Scanned(work, again) => (*work, again),
                 ScanEnd::Stopped => return,
-                ScanEnd::Broke => None,
-            };
-            // Nobody waits for a place that cannot be looked at.
-            self.overlay.is_ready.send_replace(true);
-            let Some((kept, again)) = looked else {
-                faults += 1;
-                let pause = tokio::time::sleep(backoff(faults));
-                if stop.run_until_cancelled(pause).await.is_none() || leaves(&self.overlay) {
-                    return;
+                ScanEnd::Broke => {
+                    faults += 1;
+                    let pause = tokio::time::sleep(backoff(faults));
+                    if stop.run_until_cancelled(pause).await.is_none() || leaves(&self.overlay) {
+                        return;
+                    }
+                    work = self.begin(&signal, &past);
+                    continue;
                 }
-                work = self.begin(&told, &past);
-                continue;
             };
-            work = kept;
             faults = 0;
             let mut pause = match again {
                 true => QUIET_INTERVAL,
@@ -385,7 +370,7 @@ impl Keeper {
             }
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = told.happened.notified() => debounce(&told).await,
+                () = signal.happened.notified() => debounce(&signal).await,
                 () = tokio::time::sleep(pause) => {}
             }
             if leaves(&self.overlay) {
@@ -394,29 +379,29 @@ impl Keeper {
         }
     }
 
-    /// Begins to look, from what is seen.
-    fn begin(&self, told: &Arc<ChangeSignal>, past: &Arc<Mutex<LocalPast>>) -> Work {
-        let look = FolderScanner::new(
+    /// The state for a first scan, and for the one after a panic.
+    fn begin(&self, signal: &Arc<ChangeSignal>, past: &Arc<Mutex<LocalPast>>) -> Work {
+        let scanner = FolderScanner::new(
             &self.overlay.place,
             self.registry.clone(),
             self.limits,
             Arc::clone(past),
-            Arc::clone(&self.overlay.seen().local),
+            Arc::clone(&self.overlay.snapshot().local),
         );
-        let roots = look.roots().map(ToOwned::to_owned).collect();
+        let roots = scanner.roots().map(ToOwned::to_owned).collect();
         Work {
-            watches: if self.is_told {
-                Watches::new(roots, Arc::clone(told))
+            watches: if self.is_watched {
+                Watches::new(roots, Arc::clone(signal))
             } else {
-                Watches::none(Arc::clone(told))
+                Watches::none(Arc::clone(signal))
             },
-            look,
+            scanner,
             index: Index::default(),
         }
     }
 
-    /// One look, off the async threads.
-    async fn work(&self, mut work: Work) -> ScanEnd {
+    /// Makes one scan, off the async threads.
+    async fn scan(&self, mut work: Work) -> ScanEnd {
         let permit = Arc::clone(&self.permits).acquire_owned();
         let Some(permit) = self.overlay.stop.run_until_cancelled(permit).await else {
             return ScanEnd::Stopped;
@@ -428,14 +413,16 @@ impl Keeper {
         );
         let looked = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let clock = system_time(&registry);
-            let mut looked = work.look.look(Instant::now(), clock, &Stop::never());
+            // By the registry's clock, which tests set.
+            let clock = registry.now().into();
+            let mut looked = work.scanner.look(Instant::now(), clock, &Stop::never());
             if looked.is_stopped {
                 return (work, true);
             }
-            // What happened in a folder before it was watched, nobody told.
+            // A folder that is watched from now on may have changed since it was scanned, without
+            // an event.
             let has_new = work.watches.watch(std::mem::take(&mut looked.folders));
-            overlay.take_in(&mut looked, (&registry, &search), &mut work.index);
+            overlay.apply(&mut looked, (&registry, &search), &mut work.index);
             (work, looked.again || has_new)
         });
         match looked.await {
@@ -444,27 +431,20 @@ impl Keeper {
             Err(error) if error.is_cancelled() => ScanEnd::Stopped,
             Err(error) => {
                 let folder = self.overlay.place.project.display();
-                tracing::error!(%error, %folder, "a scan of skill folders failed, and starts again");
+                tracing::error!(%error, %folder, "a scan of folders with skills panicked, and is done again");
                 ScanEnd::Broke
             }
         }
     }
 }
 
-/// The time by the clock of the registry, as file systems have it.
-fn system_time(registry: &Registry) -> std::time::SystemTime {
-    registry.now().into()
-}
-
-/// Waits for what else happens.
-async fn debounce(told: &ChangeSignal) {
+/// Waits until it is quiet.
+async fn debounce(signal: &ChangeSignal) {
     let end = Instant::now() + MAX_DEBOUNCE;
     loop {
         let until = (Instant::now() + DEBOUNCE_DELAY).min(end);
-        if tokio::time::timeout_at(until, told.happened.notified())
-            .await
-            .is_err()
-        {
+        let more = tokio::time::timeout_at(until, signal.happened.notified());
+        if more.await.is_err() {
             return;
         }
     }

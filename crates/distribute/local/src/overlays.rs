@@ -1,4 +1,4 @@
-//! All places from which somebody calls.
+//! All places that are in use.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,23 +12,22 @@ use super::{AgentFolders, Limits};
 use registry::Registry;
 use search::SearchIndex;
 
-/// Places that are looked at in one moment.
+/// Places that are scanned at once.
 const SCAN_CONCURRENCY: usize = 2;
-/// How long a call waits for a place that nobody called from before.
+/// How long a call waits for the first scan of its place.
 const FIRST_SCAN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bounds of all places.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Of each.
+    /// Bounds of each.
     pub limits: Limits,
-    /// Places at once. Whoever calls from one more sees the skills of the store alone.
+    /// Places at once. A call from one more sees the skills of the store alone.
     pub places: usize,
-    /// How long a place is kept that nobody calls from.
+    /// How long an unused place is kept.
     pub linger: Duration,
-    /// The system is asked to tell what happens. Else places are looked at at intervals, as
-    /// they are where it has no watches left.
-    pub is_told: bool,
+    /// Folders are watched. Else they are polled, as they are where the system has no watches left.
+    pub is_watched: bool,
 }
 
 impl Default for Options {
@@ -37,13 +36,12 @@ impl Default for Options {
             limits: Limits::default(),
             places: 64,
             linger: Duration::from_mins(5),
-            is_told: true,
+            is_watched: true,
         }
     }
 }
 
-/// The places from which somebody calls. Cheap to clone; with the last clone all of them are
-/// given up.
+/// The places that are in use. Cheap to clone; dropping the last clone stops all of them.
 #[derive(Debug, Clone)]
 pub struct Overlays {
     shared: Arc<Shared>,
@@ -78,37 +76,31 @@ impl Overlays {
         }
     }
 
-    /// What is seen from a place. The first call waits until its folders were looked at. None:
-    /// there are too many places, and nothing but the store is seen from this one.
+    /// The skills as a place sees them. The first call waits for a scan of its folders. None: there
+    /// are too many places, and this one sees the store alone.
     pub async fn seen(&self, place: &AgentFolders) -> Option<Arc<OverlaySnapshot>> {
         let overlay = self.shared.overlay(place)?;
         overlay.ready(FIRST_SCAN_TIMEOUT).await;
-        Some(overlay.seen())
+        Some(overlay.snapshot())
     }
 
-    /// The changes of what is seen from a place, from now on.
+    /// The changes of the skills of a place, from now on.
     pub async fn changes(&self, place: &AgentFolders) -> Option<Changes> {
         let overlay = self.shared.overlay(place)?;
+        // Before the first scan, whose skills are changes as well.
         let changes = overlay.changes();
         overlay.ready(FIRST_SCAN_TIMEOUT).await;
         Some(changes)
     }
 
-    /// Gives all of them up, for good.
+    /// Stops all of them, for good.
     pub fn stop(&self) {
         self.shared.stop.cancel();
     }
 
-    /// How many places there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
         self.shared.places().len()
-    }
-
-    /// There is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -124,12 +116,14 @@ impl Shared {
             return Some(Arc::clone(overlay));
         }
         if places.len() >= self.options.places {
+            // Only an unused one makes room: taking a place from a caller would have the two of
+            // them scan it anew in turn.
             let unused = places
                 .iter()
                 .filter_map(|(place, overlay)| Some((overlay.unused_since()?, place.clone())));
             let Some((_, oldest)) = unused.min() else {
                 let folder = place.project.display();
-                tracing::warn!(%folder, "skills of its folders are not served: the maximum number of agent folders is reached");
+                tracing::warn!(%folder, "skills of its folders are not served: as many places as may be are in use");
                 return None;
             };
             if let Some(oldest) = places.remove(&oldest) {
@@ -150,8 +144,9 @@ impl Shared {
             search: self.search.clone(),
             limits: self.options.limits,
             permits: Arc::clone(&self.permits),
-            is_told: self.options.is_told,
+            is_watched: self.options.is_watched,
         };
+        // Weak: the task must not keep alive what ends it when the last clone is dropped.
         let (shared, kept) = (Arc::downgrade(self), Arc::clone(&overlay));
         tokio::spawn(async move {
             let leaves = |overlay: &Arc<Overlay>| {
@@ -159,36 +154,34 @@ impl Shared {
                 shared.is_none_or(|shared| shared.leaves(overlay))
             };
             keeper.keep(leaves).await;
-            // Where it ended by a fault, whoever comes next begins anew.
+            // However it ended, the next caller starts a new one.
             if let Some(shared) = shared.upgrade() {
-                shared.forget(&kept);
+                remove(&mut shared.places(), &kept);
             }
             kept.end();
         });
         Some(overlay)
     }
 
-    /// Gives a place up, if nobody has called from it for its time.
+    /// Gives a place up if it has not been used for the time that it is kept.
     fn leaves(&self, overlay: &Arc<Overlay>) -> bool {
+        // Under the lock from here: a caller that comes now finds the place, or makes another one.
         let mut places = self.places();
         let is_unused = overlay
             .unused_since()
             .is_some_and(|since| since.elapsed() >= self.options.linger);
         if is_unused {
-            Self::remove(&mut places, overlay);
+            remove(&mut places, overlay);
         }
         is_unused
     }
+}
 
-    fn forget(&self, overlay: &Arc<Overlay>) {
-        Self::remove(&mut self.places(), overlay);
-    }
-
-    fn remove(places: &mut BTreeMap<AgentFolders, Arc<Overlay>>, overlay: &Arc<Overlay>) {
-        let known = places.get(&overlay.place);
-        if known.is_some_and(|known| Arc::ptr_eq(known, overlay)) {
-            places.remove(&overlay.place);
-        }
+/// Removes an overlay, unless its place has another one by now.
+fn remove(places: &mut BTreeMap<AgentFolders, Arc<Overlay>>, overlay: &Arc<Overlay>) {
+    let known = places.get(&overlay.place);
+    if known.is_some_and(|known| Arc::ptr_eq(known, overlay)) {
+        places.remove(&overlay.place);
     }
 }
 
@@ -227,7 +220,7 @@ mod tests {
     async fn whoever_was_away_for_longest_makes_room_for_another() {
         let options = Options {
             places: 2,
-            is_told: false,
+            is_watched: false,
             ..Options::default()
         };
         let (folder, overlays) = overlays(options, None);
@@ -251,7 +244,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_place_is_kept_for_its_time_after_somebody_called_from_it() {
         let options = Options {
-            is_told: false,
+            is_watched: false,
             ..Options::default()
         };
         let (folder, overlays) = overlays(options, None);
@@ -262,7 +255,7 @@ mod tests {
         assert_eq!(overlays.len(), 1);
         advance(options.linger / 10).await;
         assert!(overlays.shared.leaves(&overlay));
-        assert!(overlays.is_empty());
+        assert_eq!(overlays.len(), 0);
     }
 
     /// Notes how many permits are left while a look has it embed.

@@ -1,7 +1,7 @@
-//! Which skills of a place are shown: of one name the first, and as many as may be.
+//! Selects the skills of a place that are shown: of one name the first, up to the limits.
 //!
-//! Contents are held of these alone, and of those that were shown before for as long as they
-//! are. Of what was read and is not shown [`Facts`] are kept, which tell when it would be.
+//! Contents are held in memory of these alone. Of a skill that was read and is not shown only
+//! [`Facts`] are held, by which it is known when it would fit.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::Limits;
 use model::{Digest, SkillKey};
 use registry::{LocalSkill, LocalSkills};
 
-/// What is chosen by.
+/// What the selection depends on.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
     key: SkillKey,
@@ -24,7 +24,7 @@ pub(super) struct Facts {
 pub(super) enum Read {
     /// It is shown, and held with all its contents.
     Shown(Arc<LocalSkill>),
-    /// It was left out. Nothing is held of it but this; it is read again where it would fit.
+    /// It was left out. Only this is held of it; it is read again when it would fit.
     LeftOut(Facts),
 }
 
@@ -41,7 +41,7 @@ impl Read {
     }
 }
 
-/// What was chosen until now, in the order of the folders.
+/// The skills that were selected so far, in the order of the folders.
 #[derive(Debug)]
 pub(super) struct Selection {
     limits: Limits,
@@ -60,10 +60,10 @@ impl Selection {
         }
     }
 
-    /// Whether one more may be shown.
+    /// Checks whether one more may be shown.
     ///
     /// # Errors
-    /// Why it may not; none: it is the same as one that is shown, of which nobody is told.
+    /// The reason; none: it is a copy of one that is shown, which is no problem to report.
     pub(super) fn fits(&self, facts: &Facts) -> Result<(), Option<String>> {
         if let Some((first, digest)) = self.taken.get(&facts.key) {
             let first = first.display();

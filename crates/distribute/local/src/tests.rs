@@ -341,7 +341,7 @@ async fn a_place_is_shared_left_when_nobody_is_there_and_made_room_for() {
     // The followed place stays, whatever the time.
     drop(changes);
     let end = Instant::now() + LIMIT;
-    while !world.overlays.is_empty() {
+    while world.overlays.len() > 0 {
         assert!(Instant::now() < end, "{}", world.overlays.len());
         // What happens there has the keeper look whether somebody is there.
         write(&world.project(".claude/skills/a"), "left");

@@ -1,9 +1,9 @@
-//! Being told that something happens in folders.
+//! Watches of folders.
 //!
-//! Each folder is watched for itself, so that a link is followed where it was, and a folder
-//! that was made anew is watched anew. What is told is only that one should look: what
-//! happened, a look finds out. Where the system has no watches left, or tells nothing,
-//! [`Watches::is_blind`] says so, and whoever looks does it at intervals.
+//! Each folder has a watch of its own, so that a link is followed where it was, and a folder that
+//! was made anew is watched anew. An event says only that a scan is due, which finds out what
+//! happened. Where the system has no watches left, or no events, [`Watches::is_blind`] is true, and
+//! the caller polls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use folders::Inode;
 
-/// What was told.
+/// The signal of watches to the task that scans.
 #[derive(Debug, Default)]
 pub(super) struct ChangeSignal {
     /// Something happened.
@@ -28,29 +28,31 @@ pub(super) struct ChangeSignal {
 pub(super) struct Watches {
     watcher: Option<RecommendedWatcher>,
     watched: BTreeMap<PathBuf, Inode>,
-    /// Folders that cannot be watched, which was said.
+    /// Folders that cannot be watched, of which the log has a warning.
     refused: BTreeSet<PathBuf>,
-    told: Arc<ChangeSignal>,
+    signal: Arc<ChangeSignal>,
 }
 
-/// Something at this path may have changed a skill below the roots. Whatever else happens
-/// beside them (a build in the project's folder) does not.
+/// An event at this path may concern a skill below the roots. Other events next to them (of a build
+/// in the project's folder) do not.
 fn concerns(roots: &[PathBuf], path: &Path) -> bool {
+    // Above a root too: a folder that holds it may be renamed.
     let is_near = |root: &PathBuf| path.starts_with(root) || root.starts_with(path);
     let is_beside = |parent: &Path| roots.iter().any(|root| root.starts_with(parent));
     roots.iter().any(is_near) || !path.parent().is_some_and(is_beside)
 }
 
 impl Watches {
-    /// Watches that tell of what concerns these roots.
-    pub(super) fn new(roots: Vec<PathBuf>, told: Arc<ChangeSignal>) -> Self {
-        let teller = Arc::clone(&told);
+    /// Watches that signal events of these roots.
+    pub(super) fn new(roots: Vec<PathBuf>, signal: Arc<ChangeSignal>) -> Self {
+        let sender = Arc::clone(&signal);
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             match event {
-                // Our own reading, too.
+                // Our own reads are events too: without this each scan would cause the next.
                 Ok(event) if event.kind.is_access() => return,
                 Ok(event) => {
                     let mut paths = event.paths.iter();
+                    // `need_rescan`: the queue of the system overflowed, and events are lost.
                     if !event.need_rescan()
                         && !event.paths.is_empty()
                         && !paths.any(|path| concerns(&roots, path))
@@ -60,40 +62,33 @@ impl Watches {
                 }
                 Err(error) => {
                     if is_out_of_watches(&error) {
-                        teller.blind.store(true, Ordering::Relaxed);
+                        sender.blind.store(true, Ordering::Relaxed);
                     }
                 }
             }
-            teller.happened.notify_one();
+            sender.happened.notify_one();
         });
-        let watcher = match watcher {
-            Ok(watcher) => Some(watcher),
-            Err(error) => {
-                told.blind.store(true, Ordering::Relaxed);
-                tracing::warn!(%error, "skill folders are polled: the system reports no changes of them");
-                None
-            }
-        };
+        let watcher = watcher.inspect_err(|error| {
+            tracing::warn!(%error, "folders of skills are polled: they have no events");
+        });
         Self {
-            watcher,
-            watched: BTreeMap::new(),
-            refused: BTreeSet::new(),
-            told,
+            watcher: watcher.ok(),
+            ..Self::none(signal)
         }
     }
 
-    /// None, which tell nothing.
-    pub(super) fn none(told: Arc<ChangeSignal>) -> Self {
+    /// No watches, which signal nothing.
+    pub(super) fn none(signal: Arc<ChangeSignal>) -> Self {
         Self {
             watcher: None,
             watched: BTreeMap::new(),
             refused: BTreeSet::new(),
-            told,
+            signal,
         }
     }
 
-    /// Watches these folders and no others. Says whether there are some that were not watched
-    /// before, in which something may have happened meanwhile.
+    /// Watches these folders and no others. Returns whether some of them were not watched before:
+    /// they may have changed meanwhile.
     pub(super) fn watch(&mut self, wanted: BTreeMap<PathBuf, Inode>) -> bool {
         let Some(watcher) = &mut self.watcher else {
             return false;
@@ -102,7 +97,7 @@ impl Watches {
             if wanted.get(folder) != Some(inode)
                 && let Err(error) = watcher.unwatch(folder)
             {
-                // Its watch went with it, mostly.
+                // The watch of a folder that was deleted is gone already.
                 tracing::trace!(%error, "a folder was not watched");
             }
         }
@@ -116,8 +111,8 @@ impl Watches {
                     if is_out_of_watches(&error) {
                         is_blind = true;
                     } else if !is_gone(&error) && self.refused.insert(folder.clone()) {
-                        // One that may be passed through and not be read, mostly. What is
-                        // below it is watched for itself.
+                        // Mostly one that may be entered and not read. The folders below it have
+                        // their own watches, so this is no reason to poll.
                         let folder = folder.display();
                         tracing::warn!(%error, %folder, "a folder cannot be watched: changes in it are seen late");
                     }
@@ -129,30 +124,29 @@ impl Watches {
             now.insert(folder, inode);
         }
         self.watched = now;
-        if is_blind && !self.told.blind.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                "folders of skills are looked at at intervals: the system has no watches left"
-            );
+        if is_blind && !self.signal.blind.swap(true, Ordering::Relaxed) {
+            tracing::warn!("folders of skills are polled: the system has no watches left");
         }
+        // Other programs may have given watches back since.
         if !is_blind {
-            self.told.blind.store(false, Ordering::Relaxed);
+            self.signal.blind.store(false, Ordering::Relaxed);
         }
         has_new
     }
 
-    /// Not all that happens is told.
+    /// Some events are missed.
     pub(super) fn is_blind(&self) -> bool {
-        self.watcher.is_none() || self.told.blind.load(Ordering::Relaxed)
+        self.watcher.is_none() || self.signal.blind.load(Ordering::Relaxed)
     }
 }
 
-/// The system has no watches left, which all folders suffer from. Whatever else is wrong is
-/// so of one folder.
+/// The system has no watches left, for any folder. All other errors are of one folder.
 fn is_out_of_watches(error: &notify::Error) -> bool {
     match &error.kind {
         ErrorKind::MaxFilesWatch => true,
         ErrorKind::Io(cause) => {
             let code = cause.raw_os_error();
+            // ENOSPC: `fs.inotify.max_user_watches`. EMFILE: `max_user_instances`, or files.
             let out = [Errno::NOSPC, Errno::MFILE].map(Errno::raw_os_error);
             code.is_some_and(|code| out.contains(&code))
         }
@@ -160,7 +154,7 @@ fn is_out_of_watches(error: &notify::Error) -> bool {
     }
 }
 
-/// The folder, or what it is in, went away: the next look misses it.
+/// The folder, or one above it, is gone: the next scan does not have it.
 fn is_gone(error: &notify::Error) -> bool {
     match &error.kind {
         ErrorKind::PathNotFound | ErrorKind::WatchNotFound => true,

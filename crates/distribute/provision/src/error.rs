@@ -1,4 +1,4 @@
-//! What can go wrong on the caller's side.
+//! Errors on the caller's machine.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,10 @@ use install::AGENTS;
 use model::{Code, Failure, SkillId, shown};
 use trust::{Report, Verdict};
 
-/// A call failed on the caller's side.
+/// A call failed on the caller's machine.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Skills are installed for no such agent.
+    /// No agent has this name.
     #[error("No agent is called '{}'", shown(name, 100))]
     UnknownAgent {
         /// The name.
@@ -27,7 +27,7 @@ pub enum Error {
         /// The lock.
         path: PathBuf,
     },
-    /// There is no lock of any kind, and nothing was named.
+    /// No skill was named, and there is no lock of any kind.
     #[error(
         "Nothing says which skills to install: there is neither a skills.lock nor a skills-lock.json here"
     )]
@@ -37,7 +37,7 @@ pub enum Error {
     Risk {
         /// The skill.
         id: SkillId,
-        /// What was found.
+        /// The findings.
         report: Box<Report>,
     },
     /// The files are no skill.
@@ -46,7 +46,7 @@ pub enum Error {
         /// The skill.
         id: SkillId,
     },
-    /// The skills are too large together.
+    /// The skills are too large in total.
     #[error("These skills have more than {max} bytes together")]
     TooLarge {
         /// Bytes of one call.

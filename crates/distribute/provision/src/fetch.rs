@@ -1,4 +1,4 @@
-//! Versions from a server into folders: all fetched and looked at, then all written.
+//! Installs versions of a server: fetches and checks all of them, then writes all.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,62 +13,58 @@ use model::{FilePath, SkillId};
 use skill_md::ReadOptions;
 use trust::{Input, Scanner, Verdict};
 
-/// Bytes of all skills of one call.
+/// Bytes of all skills of one call: they are in memory until the first is written.
 const MAX_BYTES: usize = 512 * 1024 * 1024;
 
-/// A version that is to be there.
+/// A version to install.
 #[derive(Debug, Clone)]
 pub(crate) struct RequiredVersion {
     pub(crate) pin: Pin,
     pub(crate) places: Vec<TargetFolder>,
     pub(crate) method: Method,
-    /// Somebody has looked at what the scan warns of.
+    /// Somebody has accepted the warnings of the scan.
     pub(crate) is_known_risk: bool,
 }
 
-/// What became of a skill.
+/// The outcome for a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It was written.
     Installed,
-    /// It was there, whole.
+    /// It was installed already, and is healthy.
     Unchanged,
 }
 
-/// A skill that is there.
+/// A skill that is installed.
 #[derive(Debug, Clone)]
 pub struct InstalledSkill {
-    /// What the lock says of it.
+    /// Its entry in the lock.
     pub locked: Locked,
     /// Its folders.
     pub paths: Vec<PathBuf>,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
-/// A version with its files, as they were found to be.
-struct Fetched {
-    record: Record,
-    files: Vec<(FilePath, Bytes)>,
-}
+/// A version that was fetched and checked.
+type Fetched = (Record, Vec<(FilePath, Bytes)>);
 
-/// What a folder has of a version, whole.
+/// The healthy installs of a version in its folders.
 fn present(wanted: &RequiredVersion, all: &[Placed]) -> Vec<Placed> {
     let there = all.iter().filter(|placed| {
-        let is_same = placed.record.id.key() == wanted.pin.id.key()
+        let mut places = wanted.places.iter();
+        placed.record.id.key() == wanted.pin.id.key()
             && placed.record.digest == wanted.pin.digest
-            && placed.record.method == wanted.method;
-        let is_meant = || {
-            let mut places = wanted.places.iter();
-            places.any(|place| place.directory == placed.directory)
-        };
-        is_same && is_meant() && placed.health().status() == Status::Healthy
+            && placed.record.method == wanted.method
+            && places.any(|place| place.directory == placed.directory)
+            // Last, since it reads all the files.
+            && placed.health().status() == Status::Healthy
     });
     there.cloned().collect()
 }
 
 impl<S: Source> Provision<'_, S> {
-    /// Has these versions there: fetches what is not.
+    /// Installs these versions, and fetches those that are not installed.
     pub(crate) async fn put(
         &self,
         wanted: &[RequiredVersion],
@@ -79,14 +75,13 @@ impl<S: Source> Provision<'_, S> {
         let total = AtomicUsize::new(0);
         let fetched = stream::iter(wanted).map(|wanted| async {
             let there = present(wanted, &all);
-            // In every folder that it is meant for: one of two that was removed has it fetched
-            // and written anew.
+            // In all of its folders: if one of two was removed, it is fetched and written again.
             let fetched = if there.len() == wanted.places.len() && !force {
                 None
             } else {
                 Some(self.fetch(wanted, force).await?)
             };
-            let files = fetched.iter().flat_map(|fetched| &fetched.files);
+            let files = fetched.iter().flat_map(|(_, files)| files);
             let bytes: usize = files.map(|(_, content)| content.len()).sum();
             if total.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_BYTES {
                 return Err(fail::<S>(Error::TooLarge { max: MAX_BYTES }));
@@ -94,8 +89,7 @@ impl<S: Source> Provision<'_, S> {
             (self.fetched)();
             Ok((there, fetched))
         });
-        // All of them before the first is written: one that is refused leaves every folder as
-        // it was.
+        // All of them before the first is written: if one is refused, every folder is as it was.
         let fetched: Vec<_> = fetched.buffered(FETCH_CONCURRENCY).try_collect().await?;
         let installed = wanted
             .iter()
@@ -104,8 +98,8 @@ impl<S: Source> Provision<'_, S> {
         installed.collect()
     }
 
-    /// Fetches a version. Nothing is taken on trust: not its files, not its digest, not what
-    /// a scan on the server came to.
+    /// Fetches a version. It trusts neither the files, nor their digest, nor the verdict of the
+    /// server.
     async fn fetch(&self, wanted: &RequiredVersion, force: bool) -> Result<Fetched, S::Error> {
         let Pin { id, number, .. } = &wanted.pin;
         let Archive { semantic, bytes } = self.source.archive(id, *number).await?;
@@ -127,8 +121,7 @@ impl<S: Source> Provision<'_, S> {
             .map(|(path, content)| (path.as_str(), &content[..]))
             .collect();
         let known_names: &[&str] = &[];
-        // Here again, though the server has scanned it: this machine need not trust that
-        // server.
+        // Scanned here, though the server did it too: this machine need not trust that server.
         let report = Scanner::bundled().scan(&Input {
             files: &contents,
             name: &skill.name,
@@ -137,8 +130,9 @@ impl<S: Source> Provision<'_, S> {
         });
         let is_permitted = match report.verdict {
             Verdict::Passed => true,
-            // Somebody on the team has looked at it, and the lock says so for the others.
+            // Somebody on the team has accepted it, and the lock records that for the others.
             Verdict::Warning => force || wanted.is_known_risk,
+            // Not even by force, which people type by habit.
             Verdict::Failed => false,
         };
         if !is_permitted {
@@ -149,7 +143,7 @@ impl<S: Source> Provision<'_, S> {
         record.server = self.source.name();
         report.verdict.name().clone_into(&mut record.verdict);
         record.forced = report.verdict != Verdict::Passed;
-        Ok(Fetched { record, files })
+        Ok((record, files))
     }
 
     fn write(
@@ -167,10 +161,10 @@ impl<S: Source> Provision<'_, S> {
                 .iter()
                 .find(|placed| placed.directory == place.directory);
             let placed = match (fetched, known) {
-                (Some(fetched), known) if force || known.is_none() => {
-                    let (new, at) = (fetched.record.clone(), &place.directory);
+                (Some((record, files)), known) if force || known.is_none() => {
+                    let (record, at) = (record.clone(), &place.directory);
                     let give_up = || self.give_up();
-                    let placed = home.install(at, new, &fetched.files, force, &give_up);
+                    let placed = home.install(at, record, files, force, &give_up);
                     outcome = Outcome::Installed;
                     placed.map_err(fail::<S>)?
                 }

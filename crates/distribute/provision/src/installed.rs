@@ -1,5 +1,4 @@
-//! What is installed, whether it is what it was, what the server says of it now; and how it
-//! goes.
+//! Lists, audits and uninstalls the skills on this machine.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
@@ -7,25 +6,25 @@ use super::{FETCH_CONCURRENCY, Provision, Source, TargetFolder, Targets};
 use install::{Locked, Placed, Removed, SkillsLock, Status};
 use model::{Code, Failure, SkillId, shown};
 
-/// How much a finding of an audit matters.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Concern {
     /// Nothing is wrong.
     None,
-    /// A person should look at it.
+    /// A person should review it.
     Look,
     /// It should not be used.
     Refuse,
 }
 
-/// What an audit found of a skill of the lock.
+/// The result of an audit for a skill of the lock.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// What the lock says of it.
+    /// Its entry in the lock.
     pub locked: Locked,
-    /// How much it matters.
+    /// The most severe of what was found.
     pub concern: Concern,
-    /// What was found, a sentence each.
+    /// The findings, a sentence each.
     pub messages: Vec<String>,
     /// A newer version; none: there is none.
     pub newer: Option<semver::Version>,
@@ -34,15 +33,15 @@ pub struct Finding {
 /// A locked skill that has a newer version.
 #[derive(Debug, Clone)]
 pub struct Newer {
-    /// What the lock says of it.
+    /// Its entry in the lock.
     pub locked: Locked,
-    /// The version that its name leads to; none: none.
+    /// The version that its name leads to, if it leads to one.
     pub latest: Option<semver::Version>,
     /// Why there is none.
     pub why: String,
 }
 
-/// What is installed in the folders that are known by name, and in those of the lock.
+/// Lists the skills in the folders that are known by name, and in those of the lock.
 ///
 /// # Errors
 /// A record, or the lock, cannot be read.
@@ -51,14 +50,16 @@ pub fn installed(targets: &Targets) -> Result<Vec<Placed>, Failure> {
     Ok(within(targets, &targets.all(&lock))?)
 }
 
-/// What is installed in some folders, and nowhere else.
-fn within(targets: &Targets, places: &[TargetFolder]) -> Result<Vec<Placed>, install::Error> {
-    let all = targets.home(places).list()?.into_iter();
-    let is_meant = |placed: &Placed| places.iter().any(|p| p.directory == placed.directory);
+/// Lists the skills in some folders, and in no others.
+fn within(targets: &Targets, folders: &[TargetFolder]) -> Result<Vec<Placed>, install::Error> {
+    // A home lists every folder that anything was installed to from this machine: those of other
+    // projects too.
+    let all = targets.home(folders).list()?.into_iter();
+    let is_meant = |placed: &Placed| folders.iter().any(|f| f.directory == placed.directory);
     Ok(all.filter(is_meant).collect())
 }
 
-/// Removes a skill from the folders that it is in, and from the lock. Says which skills
+/// Removes a skill from the folders that it is in, and from the lock. Returns the skills that
 /// require it.
 ///
 /// # Errors
@@ -72,43 +73,28 @@ pub fn uninstall(
 ) -> Result<(Vec<Removed>, Vec<SkillId>), Failure> {
     let _alone = targets.hold(give_up)?;
     let mut lock = targets.lock()?.unwrap_or_default();
-    let places = targets.all(&lock);
-    let all = within(targets, &places)?;
-    let is_meant = |id: &SkillId| {
-        skill.eq_ignore_ascii_case(id.as_str()) || skill.eq_ignore_ascii_case(id.slug())
-    };
-    let mut ids: Vec<SkillId> = all
-        .iter()
-        .map(|p| p.record.id.clone())
-        .filter(is_meant)
-        .collect();
-    ids.dedup_by_key(|id| id.key());
-    let [id] = ids.as_slice() else {
-        let near: Vec<&SkillId> = if ids.is_empty() {
-            all.iter().map(|placed| &placed.record.id).collect()
-        } else {
-            ids.iter().collect()
-        };
-        return Err(install::Error::not_installed(skill, near.into_iter()).into());
-    };
-    let (home, mut removed) = (targets.home(&places), Vec::new());
-    for placed in all
-        .iter()
-        .filter(|placed| placed.record.id.key() == id.key())
-    {
-        removed.push(home.uninstall(&placed.directory, id, remove_data, force, give_up)?);
+    let folders = targets.all(&lock);
+    let all = within(targets, &folders)?;
+    let (home, mut removed) = (targets.home(&folders), Vec::new());
+    for Placed { directory, record } in install::find(&all, skill)? {
+        removed.push(home.uninstall(&directory, &record.id, remove_data, force, give_up)?);
     }
-    forget(targets, &mut lock, id, &removed)?;
+    let Some(Removed { record, .. }) = removed.first() else {
+        return Ok((removed, Vec::new()));
+    };
+    // After the folders: an uninstall that fails half-way is still in the lock, and can be
+    // repeated.
+    forget(targets, &mut lock, &record.id, &removed)?;
     let mut dependents: Vec<SkillId> = all
         .iter()
-        .filter(|placed| placed.record.requires(id))
+        .filter(|placed| placed.record.requires(&record.id))
         .map(|placed| placed.record.id.clone())
         .collect();
     dependents.dedup_by_key(|id| id.key());
     Ok((removed, dependents))
 }
 
-/// Has the lock not name a skill any more, or not these folders.
+/// Removes a skill from the lock, or these folders from its entry.
 fn forget(
     targets: &Targets,
     lock: &mut SkillsLock,
@@ -119,8 +105,8 @@ fn forget(
         return Ok(());
     };
     let gone = |name: &String| {
-        let place = targets.directory(name);
-        place.is_ok_and(|place| removed.iter().any(|r| r.path.parent() == Some(&place)))
+        let folder = targets.directory(name);
+        folder.is_ok_and(|folder| removed.iter().any(|r| r.path.parent() == Some(&folder)))
     };
     locked.targets.retain(|name| !gone(name));
     if !locked.targets.is_empty() {
@@ -129,7 +115,7 @@ fn forget(
     targets.write(lock)
 }
 
-/// What the server has of locked skills now.
+/// Asks the server for the latest versions of locked skills.
 ///
 /// # Errors
 /// There is no lock; the server does not answer.
@@ -146,7 +132,7 @@ pub async fn newer<S: Source>(with: &Provision<'_, S>) -> Result<Vec<Newer>, S::
     found.buffered(FETCH_CONCURRENCY).try_collect().await
 }
 
-/// What a skill's name leads to, or why it leads nowhere.
+/// The version that a skill's name leads to, or why it leads to none.
 async fn latest<S: Source>(
     with: &Provision<'_, S>,
     id: &SkillId,
@@ -169,8 +155,8 @@ async fn latest<S: Source>(
     }
 }
 
-/// Looks at every skill of the lock: is it there as it was installed, and does the server
-/// still stand by it.
+/// Checks every skill of the lock: on disk it should be as it was installed, and on the server
+/// neither changed nor withdrawn.
 ///
 /// # Errors
 /// There is no lock; the server does not answer.
@@ -193,32 +179,28 @@ pub async fn audit<S: Source>(with: &Provision<'_, S>) -> Result<Vec<Finding>, S
 }
 
 impl Finding {
-    fn say(&mut self, concern: Concern, message: String) {
+    fn add(&mut self, concern: Concern, message: String) {
         self.concern = self.concern.max(concern);
         self.messages.push(message);
     }
 
     fn of_disk(&mut self, targets: &Targets) -> Result<(), Failure> {
-        let places = targets.of(&self.locked)?;
-        let all = within(targets, &places)?;
-        for place in &places {
-            let mut there = all
-                .iter()
-                .filter(|placed| placed.directory == place.directory);
-            let there = there.find(|placed| placed.record.id.key() == self.locked.id.key());
-            let Some(found) = there else {
-                self.say(
-                    Concern::Look,
-                    format!("not installed for {}", shown(&place.name, 80)),
-                );
+        let key = self.locked.id.key();
+        let folders = targets.of(&self.locked)?;
+        let all = within(targets, &folders)?;
+        for place in &folders {
+            let is_it = |placed: &&Placed| {
+                placed.directory == place.directory && placed.record.id.key() == key
+            };
+            let Some(found) = all.iter().find(is_it) else {
+                let message = format!("not installed for {}", shown(&place.name, 80));
+                self.add(Concern::Look, message);
                 continue;
             };
             if found.record.digest != self.locked.digest {
-                let semantic = &found.record.semantic;
-                self.say(
-                    Concern::Look,
-                    format!("version {semantic} is installed for {}", place.name),
-                );
+                let (semantic, name) = (&found.record.semantic, &place.name);
+                let message = format!("version {semantic} is installed for {name}");
+                self.add(Concern::Look, message);
             }
             let health = found.health();
             let concern = match health.status() {
@@ -226,7 +208,7 @@ impl Finding {
                 Status::Warning | Status::Error | Status::Unknown => Concern::Look,
             };
             if let Some(details) = health.details() {
-                self.say(concern, format!("{}: {details}", found.path().display()));
+                self.add(concern, format!("{}: {details}", found.path().display()));
             }
         }
         Ok(())
@@ -253,12 +235,13 @@ impl Finding {
         ];
         match with.source.known(&self.locked.id, self.locked.number).await {
             Ok(known) => {
+                // A version keeps its bytes for good, so this is another server, or a bad one.
                 if known.digest != self.locked.digest {
                     let message = format!("the server's files are others: {}", known.digest);
-                    self.say(Concern::Refuse, message);
+                    self.add(Concern::Refuse, message);
                 }
                 if let Some(reason) = known.yanked {
-                    self.say(Concern::Look, format!("withdrawn: {}", shown(&reason, 200)));
+                    self.add(Concern::Look, format!("withdrawn: {}", shown(&reason, 200)));
                 }
                 Ok(())
             }
@@ -269,14 +252,14 @@ impl Finding {
                 let Some((_, concern, message)) = known else {
                     return Err(error);
                 };
-                self.say(concern, message.to_owned());
+                self.add(concern, message.to_owned());
                 Ok(())
             }
         }
     }
 }
 
-/// What matters most of some findings.
+/// The most severe concern of some findings.
 #[must_use]
 pub fn worst(findings: &[Finding]) -> Concern {
     let concerns = findings.iter().map(|finding| finding.concern);

@@ -1,18 +1,17 @@
-//! Skills of a server on the caller's machine: what is to be there, fetched, checked,
-//! written, and noted in `skills.lock`.
+//! Installs skills of a server on the caller's machine: chooses, fetches, checks and writes
+//! them, and records them in `skills.lock`.
 //!
 //! Rules:
 //!
-//! * Nothing that a server says is taken on trust: an archive must hold the files of the
-//!   version by their digest, and the scan is made here.
-//! * All skills of a call are fetched and looked at before the first is written.
-//! * A version that nobody should use is not installed, whatever is asked for. One that
-//!   should be looked at is, once somebody said so; the lock then says it for everybody.
-//! * What the lock says is installed to the byte. Only `install NAME` and `update` choose
-//!   versions.
+//! * No server is trusted: an archive must hold the files of the version by their digest, and
+//!   the scan is made here.
+//! * All skills of a call are fetched and checked before the first is written.
+//! * A version that failed the scan is never installed. One with a warning is, once somebody
+//!   accepted it; the lock then records that for everybody.
+//! * A lock is installed to the byte. Only `install NAME` and `update` choose versions.
 //!
-//! Not here: how a server is asked ([`Source`] is implemented by the command line), how
-//! folders are written (`install`), printing.
+//! Not here: requests to a server ([`Source`] is implemented by the command line), writing of
+//! folders (`install`), printing.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -45,7 +44,7 @@ use std::time::Instant;
 
 use model::{Clock, Code, Digest, Failure, SkillId, VersionNumber};
 
-/// Skills that are asked for at once.
+/// Skills that are fetched at once.
 const FETCH_CONCURRENCY: usize = 4;
 
 /// A version that a server chose.
@@ -61,7 +60,7 @@ pub struct Pin {
     pub requested: bool,
 }
 
-/// What a server knows of a version now.
+/// A version as the server has it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedVersion {
     /// Digest over all its files.
@@ -79,31 +78,31 @@ pub struct Archive {
     pub bytes: Vec<u8>,
 }
 
-/// A server of skills, as it is asked.
+/// A server of skills.
 #[expect(
     async_fn_in_trait,
     reason = "a command line waits for one thing at a time"
 )]
 pub trait Source {
-    /// Why it did not answer.
+    /// The error of a request.
     type Error: From<Failure>;
 
     /// Its address, or `local`.
     fn name(&self) -> String;
 
-    /// A refusal has this code.
+    /// The error has this code.
     fn has_code(error: &Self::Error, code: Code) -> bool;
 
-    /// The versions of these skills, and of all that they require.
+    /// Resolves the versions of these skills, and of all that they require.
     async fn resolve(&self, skills: Vec<String>) -> Result<Vec<Pin>, Self::Error>;
 
-    /// Refuses skills that do not go together; nothing is added to them.
+    /// Refuses skills that conflict; requirements are not added.
     async fn permit_set(&self, skills: Vec<String>) -> Result<(), Self::Error>;
 
     /// A version as an archive.
     async fn archive(&self, id: &SkillId, number: VersionNumber) -> Result<Archive, Self::Error>;
 
-    /// What is known of a version.
+    /// A version as the server has it.
     async fn known(
         &self,
         id: &SkillId,
@@ -114,17 +113,17 @@ pub trait Source {
     async fn latest(&self, id: &SkillId) -> Result<semver::Version, Self::Error>;
 }
 
-/// What a call works with.
+/// The context of a call.
 pub struct Provision<'a, S> {
     /// The server.
     pub source: &'a S,
-    /// Where skills are installed.
+    /// The folders that skills are installed to.
     pub targets: &'a Targets,
-    /// When a skill is installed.
+    /// The clock for the time of an install.
     pub clock: &'a dyn Clock,
     /// Until when it waits for another process that installs to the same folder.
     pub until: Instant,
-    /// Called when another skill was fetched.
+    /// Called after each skill that was fetched.
     pub fetched: &'a dyn Fn(),
 }
 
@@ -134,7 +133,7 @@ impl<S: Source> Provision<'_, S> {
     }
 }
 
-/// A failure as a source tells it.
+/// A failure as an error of the source.
 fn fail<S: Source>(error: impl Into<Failure>) -> S::Error {
     S::Error::from(error.into())
 }

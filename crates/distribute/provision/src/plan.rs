@@ -1,32 +1,31 @@
-//! Which versions are to be there: those that somebody names, those of a lock, newer ones.
+//! Chooses versions: of skills that are named, those of a lock, newer ones.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::fetch::RequiredVersion;
 use super::{Error, InstalledSkill, Pin, Provision, Source, TargetFolder, fail};
-use install::{Locked, Method, NpxLock, SkillsLock};
-use model::{Code, Digest, SkillId, SkillKey, VersionNumber};
+use install::{Locked, Method, NpxSkill, SkillsLock, is_named};
+use model::{Code, SkillId, SkillKey, VersionNumber};
 use trust::Verdict;
 
-/// Skills of one question to a server.
+/// Skills in one request to a server.
 const MAX_SET: usize = 256;
 
-/// What an install, or an update, came to.
+/// The result of an install or an update.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// The skills that are there.
+    /// The skills that are installed now.
     pub installed: Vec<InstalledSkill>,
-    /// Those that nothing requires any more.
+    /// Skills that were removed, as nothing requires them any more.
     pub removed: Vec<SkillId>,
-    /// Those of the lock of `npx skills` that the server does not have.
+    /// Skills of the lock of `npx skills` that the server does not have.
     pub missing: Vec<String>,
-    /// Locked versions that the server does not have any more, and for which others were
-    /// chosen.
+    /// Skills whose locked version the server no longer has, and which got another one.
     pub replaced: Vec<SkillId>,
 }
 
 impl RequiredVersion {
-    /// Chosen by the server, beside what the lock says of the skill.
+    /// A version that the server chose, with what the lock has of the skill.
     fn chosen(
         mut pin: Pin,
         lock: Option<&SkillsLock>,
@@ -34,8 +33,10 @@ impl RequiredVersion {
         method: Method,
     ) -> Self {
         let locked = lock.and_then(|lock| lock.get(&pin.id));
-        // A skill that somebody asked for before stays one.
+        // As a requirement of another skill it must not lose that somebody asked for it: `update`
+        // would remove it once nothing requires it.
         pin.requested |= locked.is_some_and(|locked| locked.requested);
+        // The same bytes alone: a person has reviewed those.
         let is_known_risk = locked.is_some_and(|l| l.digest == pin.digest && is_risk(l));
         Self {
             pin,
@@ -44,29 +45,11 @@ impl RequiredVersion {
             is_known_risk,
         }
     }
-
-    fn locked(locked: &Locked, places: Vec<TargetFolder>, method: Method) -> Self {
-        Self {
-            pin: Pin {
-                id: locked.id.clone(),
-                number: locked.number,
-                digest: locked.digest,
-                requested: locked.requested,
-            },
-            places,
-            method,
-            is_known_risk: is_risk(locked),
-        }
-    }
 }
 
-/// Somebody installed it though the scan warned of it.
+/// Somebody installed it in spite of a warning of the scan.
 fn is_risk(locked: &Locked) -> bool {
     locked.verdict == Verdict::Warning.name()
-}
-
-fn is_named(name: &str, id: &SkillId) -> bool {
-    name.eq_ignore_ascii_case(id.as_str()) || name.eq_ignore_ascii_case(id.slug())
 }
 
 fn pinned(id: &SkillId, number: VersionNumber) -> String {
@@ -88,7 +71,8 @@ pub async fn install<S: Source>(
     force: bool,
 ) -> Result<Changes, S::Error> {
     let targets = with.targets;
-    let _alone = targets.hold(&|| with.give_up()).map_err(S::Error::from)?;
+    // Held until the lock is written: another command would write over its changes.
+    let _held = targets.hold(&|| with.give_up()).map_err(S::Error::from)?;
     let lock = targets.lock().map_err(S::Error::from)?;
     let mut changes = Changes::default();
     let wanted = match (&lock, skills.is_empty()) {
@@ -103,26 +87,36 @@ pub async fn install<S: Source>(
             if let Some(lock) = lock
                 && !force
             {
-                permit_beside(with, &pins, lock).await?;
+                check_together(with, &pins, lock).await?;
             }
-            let places = targets.places();
-            let chosen = pins.into_iter();
-            chosen
-                .map(|pin| RequiredVersion::chosen(pin, lock.as_ref(), places.to_vec(), method))
-                .collect()
+            chosen(with, pins, lock.as_ref(), method)
         }
     };
     changes.installed = with.put(&wanted, force).await?;
+    // After the folders: the lock never names what is not there.
     if !frozen {
         let mut lock = lock.unwrap_or_default();
-        note(&mut lock, &changes.installed, targets.is_asked());
+        record(&mut lock, &changes.installed, targets.is_asked());
         targets.write(&lock).map_err(S::Error::from)?;
     }
     Ok(changes)
 }
 
-/// Has the lock say what is there. Where somebody asked for places, the others stay.
-fn note(lock: &mut SkillsLock, installed: &[InstalledSkill], is_asked: bool) {
+/// Pins, in the folders of the call.
+fn chosen<S: Source>(
+    with: &Provision<'_, S>,
+    pins: Vec<Pin>,
+    lock: Option<&SkillsLock>,
+    method: Method,
+) -> Vec<RequiredVersion> {
+    let places = with.targets.places();
+    let chosen = |pin| RequiredVersion::chosen(pin, lock, places.to_vec(), method);
+    pins.into_iter().map(chosen).collect()
+}
+
+/// Writes the installed skills to the lock. If the options named folders, other folders of the same
+/// version stay in it: they are as they were.
+fn record(lock: &mut SkillsLock, installed: &[InstalledSkill], is_asked: bool) {
     for skill in installed {
         let mut locked = skill.locked.clone();
         if let Some(before) = lock.get(&locked.id)
@@ -135,30 +129,27 @@ fn note(lock: &mut SkillsLock, installed: &[InstalledSkill], is_asked: bool) {
     }
 }
 
-/// New skills have to go together with those that stay.
-async fn permit_beside<S: Source>(
+/// Checks that new skills do not conflict with those of the lock that stay.
+async fn check_together<S: Source>(
     with: &Provision<'_, S>,
     pins: &[Pin],
     lock: &SkillsLock,
 ) -> Result<(), S::Error> {
     let new: HashSet<SkillKey> = pins.iter().map(|pin| pin.id.key()).collect();
-    let stay = lock
-        .skills()
-        .iter()
-        .filter(|locked| !new.contains(&locked.id.key()));
-    let stay: Vec<String> = stay
-        .map(|locked| pinned(&locked.id, locked.number))
-        .collect();
-    let all = pins.iter().map(|pin| pinned(&pin.id, pin.number));
-    let all: Vec<String> = all.chain(stay.iter().cloned()).collect();
-    if stay.is_empty() || all.len() > MAX_SET {
+    let stay = lock.skills().iter();
+    let stay = stay.filter(|locked| !new.contains(&locked.id.key()));
+    let mut all: Vec<String> = pins.iter().map(|p| pinned(&p.id, p.number)).collect();
+    all.extend(stay.map(|locked| pinned(&locked.id, locked.number)));
+    // `resolve` has checked the new ones among themselves. More than one request can have are not
+    // checked: an install of such a set should not fail for that.
+    if all.len() == pins.len() || all.len() > MAX_SET {
         return Ok(());
     }
     with.source.permit_set(all).await
 }
 
-/// What the lock says. A version that the server does not have any more is chosen anew, with
-/// what it requires and the lock does not have, unless it is to be that one and no other.
+/// The versions of the lock. One that the server no longer has is chosen anew, with requirements
+/// that the lock does not have; with `frozen` it is an error.
 async fn of_lock<S: Source>(
     with: &Provision<'_, S>,
     lock: &SkillsLock,
@@ -179,36 +170,40 @@ async fn of_lock<S: Source>(
             }
             Err(refused) => return Err(refused),
             Ok(known) if known.digest != locked.digest => {
-                return Err(fail::<S>(differs(locked, known.digest)));
+                return Err(fail::<S>(install::Error::DigestDiffers {
+                    id: locked.id.clone(),
+                    expected: locked.digest,
+                    found: known.digest,
+                }));
             }
-            Ok(_) => wanted.push(RequiredVersion::locked(locked, places, method)),
+            Ok(_) => {
+                let pin = Pin {
+                    id: locked.id.clone(),
+                    number: locked.number,
+                    digest: locked.digest,
+                    requested: locked.requested,
+                };
+                wanted.push(RequiredVersion::chosen(pin, Some(lock), places, method));
+            }
         }
     }
-    // What a replacement requires may be in the lock, which decides, or be chosen already.
+    // A requirement of a replacement may be in the lock, which decides, or be chosen already.
     let mut chosen: HashSet<SkillKey> = wanted.iter().map(|one| one.pin.id.key()).collect();
     anew.retain(|one: &RequiredVersion| chosen.insert(one.pin.id.key()));
     wanted.extend(anew);
     Ok(wanted)
 }
 
-fn differs(locked: &Locked, found: Digest) -> install::Error {
-    install::Error::DigestDiffers {
-        id: locked.id.clone(),
-        expected: locked.digest,
-        found,
-    }
-}
-
-/// What the lock of `npx skills` says, as far as the server has it.
+/// The versions of the skills of the lock of `npx skills` that the server has.
 async fn of_npx<S: Source>(
     with: &Provision<'_, S>,
     method: Method,
     changes: &mut Changes,
 ) -> Result<Vec<RequiredVersion>, S::Error> {
-    let lock = NpxLock::read(&with.targets.npx_lock_file()).map_err(fail::<S>)?;
-    let lock = lock.ok_or_else(|| fail::<S>(Error::NothingNamed))?;
+    let skills = NpxSkill::read_lock(&with.targets.npx_lock_file()).map_err(fail::<S>)?;
+    let skills = skills.ok_or_else(|| fail::<S>(Error::NothingNamed))?;
     let mut found = Vec::new();
-    for skill in lock.skills {
+    for skill in skills {
         let Some(id) = skill.id else {
             changes.missing.push(skill.name);
             continue;
@@ -224,15 +219,12 @@ async fn of_npx<S: Source>(
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    let pins = with.source.resolve(found).await?.into_iter();
-    let places = with.targets.places();
-    Ok(pins
-        .map(|pin| RequiredVersion::chosen(pin, None, places.to_vec(), method))
-        .collect())
+    let pins = with.source.resolve(found).await?;
+    Ok(chosen(with, pins, None, method))
 }
 
-/// Chooses the versions of locked skills anew: of these, or of all. The others keep theirs,
-/// and what nothing requires any more is removed.
+/// Chooses the versions of locked skills anew: of these, or of all. The others keep theirs, and
+/// skills that nothing requires any more are removed.
 ///
 /// # Errors
 /// As [`install()`]; a skill is not in the lock.
@@ -242,7 +234,7 @@ pub async fn update<S: Source>(
     force: bool,
 ) -> Result<Changes, S::Error> {
     let targets = with.targets;
-    let _alone = targets.hold(&|| with.give_up()).map_err(S::Error::from)?;
+    let _held = targets.hold(&|| with.give_up()).map_err(S::Error::from)?;
     let mut lock = targets.needed_lock().map_err(S::Error::from)?;
     let is_there = |name: &&String| lock.skills().iter().any(|l| is_named(name, &l.id));
     if let Some(unknown) = skills.iter().find(|name| !is_there(name)) {
@@ -251,31 +243,30 @@ pub async fn update<S: Source>(
     }
     let is_chosen =
         |locked: &Locked| skills.is_empty() || skills.iter().any(|name| is_named(name, &locked.id));
-    // Those that others require follow them, unless somebody names them.
-    let asked = lock
-        .skills()
-        .iter()
-        .filter(|l| l.requested || !skills.is_empty() && is_chosen(l));
-    let asked: Vec<String> = asked
-        .map(|locked| {
-            if is_chosen(locked) {
-                locked.id.to_string()
-            } else {
-                pinned(&locked.id, locked.number)
-            }
-        })
-        .collect();
+    // Requirements are left to the server, unless somebody names them: asked for by id, one that is
+    // no longer required would stay.
+    let asked = lock.skills().iter();
+    let asked = asked.filter(|l| l.requested || !skills.is_empty() && is_chosen(l));
+    // The others with their numbers, so that they keep their versions, and requirements fit to
+    // them.
+    let asked = asked.map(|locked| {
+        if is_chosen(locked) {
+            locked.id.to_string()
+        } else {
+            pinned(&locked.id, locked.number)
+        }
+    });
+    let asked: Vec<String> = asked.collect();
     if asked.is_empty() {
         return Ok(Changes::default());
     }
     let pins = with.source.resolve(asked).await?;
-    let wanted = beside(with, pins, &lock)?;
+    let wanted = in_their_folders(with, pins, &lock)?;
     let kept: HashSet<SkillKey> = wanted.iter().map(|wanted| wanted.pin.id.key()).collect();
     let installed = with.put(&wanted, force).await?;
-    let gone = lock
-        .skills()
-        .iter()
-        .filter(|locked| !kept.contains(&locked.id.key()));
+    // Removed after the others are installed: a call that fails before leaves all as it was.
+    let gone = lock.skills().iter();
+    let gone = gone.filter(|locked| !kept.contains(&locked.id.key()));
     let gone: Vec<Locked> = gone.cloned().collect();
     for locked in &gone {
         let places = targets.of(locked).map_err(S::Error::from)?;
@@ -284,13 +275,14 @@ pub async fn update<S: Source>(
             let give_up = || with.give_up();
             let removed = home.uninstall(&place.directory, &locked.id, false, force, &give_up);
             match removed {
+                // Somebody may have deleted it by hand.
                 Ok(_) | Err(install::Error::NotInstalled { .. }) => {}
                 Err(error) => return Err(fail::<S>(error)),
             }
         }
         lock.remove(&locked.id);
     }
-    note(&mut lock, &installed, targets.is_asked());
+    record(&mut lock, &installed, targets.is_asked());
     targets.write(&lock).map_err(S::Error::from)?;
     Ok(Changes {
         installed,
@@ -299,20 +291,16 @@ pub async fn update<S: Source>(
     })
 }
 
-/// Each skill stays where it is, and as it is there; a new one goes wherever one is that may
-/// require it.
-fn beside<S: Source>(
+/// The folders and the method of each skill as they are now. A new one goes to all folders of the
+/// lock: any skill in them may require it.
+fn in_their_folders<S: Source>(
     with: &Provision<'_, S>,
     pins: Vec<Pin>,
     lock: &SkillsLock,
 ) -> Result<Vec<RequiredVersion>, S::Error> {
     let targets = with.targets;
-    let all: BTreeSet<String> = lock
-        .skills()
-        .iter()
-        .flat_map(|locked| locked.targets.clone())
-        .collect();
-    let all: Vec<String> = all.into_iter().collect();
+    let all = lock.skills().iter().flat_map(|l| l.targets.clone());
+    let all: Vec<String> = all.collect::<BTreeSet<_>>().into_iter().collect();
     let everywhere = targets.of_names(&all).map_err(S::Error::from)?;
     let there = targets.home(&everywhere).list().map_err(fail::<S>)?;
     let methods: HashMap<SkillKey, Method> = there
@@ -322,7 +310,7 @@ fn beside<S: Source>(
     let mut wanted = Vec::new();
     for mut pin in pins {
         let locked = lock.get(&pin.id);
-        // Whoever names what others require does not ask for it.
+        // Naming a requirement in an update is no request to have it on its own.
         pin.requested &= locked.is_none_or(|locked| locked.requested);
         let places = match locked {
             Some(locked) => targets.of(locked).map_err(S::Error::from)?,

@@ -1,5 +1,6 @@
 //! The folders that skills of a project, or of a person, are installed to.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,27 +9,27 @@ use super::Error;
 use install::{AGENTS, Agent, Home, LOCK_FILE, Locked, NPX_LOCK_FILE, Scope, SkillsLock, below};
 use model::Failure;
 
-/// What somebody asked for.
+/// The options that say where to install.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
     /// Names of agents.
     pub agents: Vec<String>,
     /// A folder of skills, instead of those of agents.
     pub dir: Option<PathBuf>,
-    /// For a person, not for a project.
+    /// For a user, not for a project.
     pub is_user: bool,
 }
 
-/// A folder of skills, and what the lock calls it: the name of an agent, or its path.
+/// A folder of skills, and its name in the lock: the name of an agent, or its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetFolder {
-    /// What the lock calls it.
+    /// Its name in the lock.
     pub name: String,
     /// The folder.
     pub directory: PathBuf,
 }
 
-/// Where skills are installed, and the lock that says which.
+/// The folders that skills are installed to, and the lock.
 #[derive(Debug)]
 pub struct Targets {
     project: PathBuf,
@@ -37,14 +38,14 @@ pub struct Targets {
     scope: Scope,
     variables: fn(&str) -> Option<OsString>,
     places: Vec<TargetFolder>,
-    /// Somebody asked for these places.
+    /// The options named these folders.
     is_asked: bool,
 }
 
 impl Targets {
-    /// The folders that a wish means: in a project, or below a person's home. `data` is where
-    /// it is kept what is installed anywhere. Without names those whose own folder is in the
-    /// project, else Claude Code's.
+    /// The folders that the options mean: in a project, or below a user's home. `data` has the
+    /// record of all installs. Without names: the agents whose own folder is in the project, else
+    /// Claude Code.
     ///
     /// # Errors
     /// There is no such agent; a folder leads out of the project.
@@ -84,7 +85,8 @@ impl Targets {
         Ok(targets)
     }
 
-    /// A folder as the lock calls it: from here where it is below, never like an agent.
+    /// The name of a folder in the lock: relative where it is below the project, so that the lock
+    /// is right in every clone, and with a `/`, so that it is never the name of an agent.
     fn named(&self, dir: &Path) -> Result<String, Failure> {
         let inside = dir.strip_prefix(&self.project).unwrap_or(dir);
         match inside.to_str().filter(|name| !name.is_empty()) {
@@ -98,17 +100,13 @@ impl Targets {
     }
 
     fn places_of(&self, names: &[String]) -> Result<Vec<TargetFolder>, Failure> {
-        let mut places: Vec<TargetFolder> = Vec::new();
-        for name in names {
-            let directory = self.directory(name)?;
-            if !places.iter().any(|place| place.directory == directory) {
-                places.push(TargetFolder {
-                    name: name.clone(),
-                    directory,
-                });
-            }
-        }
-        Ok(places)
+        let folders = names.iter().map(|name| {
+            Ok(TargetFolder {
+                name: name.clone(),
+                directory: self.directory(name)?,
+            })
+        });
+        Ok(unique(folders.collect::<Result<_, Failure>>()?))
     }
 
     pub(crate) fn directory(&self, name: &str) -> Result<PathBuf, Failure> {
@@ -128,7 +126,7 @@ impl Targets {
         })
     }
 
-    /// Somebody asked for these folders; else they are those that are usual.
+    /// The options named these folders; else they are the usual ones.
     pub(crate) fn is_asked(&self) -> bool {
         self.is_asked
     }
@@ -139,7 +137,7 @@ impl Targets {
         &self.places
     }
 
-    /// Where a skill of the lock is: as it says, unless somebody asked for other places.
+    /// The folders of a skill of the lock: those of its entry, unless the options name others.
     pub(crate) fn of(&self, locked: &Locked) -> Result<Vec<TargetFolder>, Failure> {
         self.of_names(&locked.targets)
     }
@@ -152,37 +150,29 @@ impl Targets {
         self.places_of(names)
     }
 
-    /// All that is known by name, and what was asked for.
+    /// All folders that are known by name, and those of the lock; or those that the options name.
     pub(crate) fn all(&self, lock: &SkillsLock) -> Vec<TargetFolder> {
         if self.is_asked {
             return self.places.clone();
         }
         let mut names: Vec<String> = AGENTS.iter().map(|agent| agent.name.to_owned()).collect();
-        names.extend(
-            lock.skills()
-                .iter()
-                .flat_map(|locked| locked.targets.clone()),
-        );
-        let mut places: Vec<TargetFolder> = Vec::new();
-        for name in names {
-            // A folder that leads elsewhere is none of this project.
-            let Ok(directory) = self.directory(&name) else {
-                continue;
-            };
-            if !places.iter().any(|place| place.directory == directory) {
-                places.push(TargetFolder { name, directory });
-            }
-        }
-        places
+        names.extend(lock.skills().iter().flat_map(|l| l.targets.clone()));
+        // A folder that leads out of the project by a link is passed over: nothing was installed to
+        // it, and it must not keep the others from being listed.
+        let folders = names.into_iter().filter_map(|name| {
+            let directory = self.directory(&name).ok()?;
+            Some(TargetFolder { name, directory })
+        });
+        unique(folders.collect())
     }
 
-    /// What is installed in some folders.
+    /// The home of some folders.
     pub(crate) fn home(&self, places: &[TargetFolder]) -> Home {
         let known = places.iter().map(|place| place.directory.clone());
         Home::new(self.data.clone(), known.collect())
     }
 
-    /// The folder of the lock: the project, or one of the person's own.
+    /// The folder of the lock: the project, or one of the user's own.
     fn folder(&self) -> PathBuf {
         match self.scope {
             Scope::Project => self.project.clone(),
@@ -190,7 +180,7 @@ impl Targets {
         }
     }
 
-    /// The lock: that of the project, or of the person.
+    /// The path of the lock: that of the project, or of the user.
     #[must_use]
     pub fn lock_file(&self) -> PathBuf {
         self.folder().join(LOCK_FILE)
@@ -200,12 +190,12 @@ impl Targets {
         self.project.join(NPX_LOCK_FILE)
     }
 
-    /// Keeps others from changing the lock meanwhile.
+    /// Locks the lock file against other processes.
     pub(crate) fn hold(&self, give_up: &dyn Fn() -> bool) -> Result<File, Failure> {
         Ok(install::hold(&self.folder(), give_up)?)
     }
 
-    /// What the lock says; none: there is none.
+    /// Reads the lock; none: there is none.
     ///
     /// # Errors
     /// It cannot be read.
@@ -223,4 +213,11 @@ impl Targets {
     pub(crate) fn write(&self, lock: &SkillsLock) -> Result<(), Failure> {
         Ok(lock.write(&self.lock_file())?)
     }
+}
+
+/// Each folder once: several agents share one.
+fn unique(mut folders: Vec<TargetFolder>) -> Vec<TargetFolder> {
+    let mut seen = HashSet::new();
+    folders.retain(|folder| seen.insert(folder.directory.clone()));
+    folders
 }

@@ -12,11 +12,11 @@ use skill_folder::{
     Inclusion, MAX_PATTERNS, Patterns, SKILLIGNORE, left_out, pointer, too_many_patterns,
 };
 
-/// Bytes of an archive beside those of its files: headers and padding.
+/// Bytes of an archive on top of those of its files: headers and padding.
 const ARCHIVE_OVERHEAD_BYTES: u64 = 4 * 1024 * 1024;
-/// Bytes that an archive may have as it comes.
+/// Bytes of an archive, packed.
 pub(crate) const MAX_ARCHIVE: u64 = MAX_SKILL_BYTES + ARCHIVE_OVERHEAD_BYTES;
-/// Entries, of all kinds: folders and what is left out count too.
+/// Entries of all kinds: folders and those that are left out count too.
 const MAX_ENTRIES: usize = 4 * MAX_FILES;
 /// How much larger than the archive its files may be, beyond the first MiB. Deflate can do
 /// 1,032; text of people comes to 20.
@@ -25,8 +25,8 @@ const MAX_RATIO: u64 = 200;
 /// The files of a zip or a `.tar.gz`, whichever it is. Where everything is in one folder,
 /// and the `SKILL.md` with it, that folder is the skill.
 ///
-/// Links, special files and what is no part of a skill are left out and told; a path that no
-/// skill can have is a problem of the skill.
+/// Links, special files and files that are no part of a skill are left out and reported; a path
+/// that no skill can have is a problem of the skill.
 ///
 /// # Errors
 /// It is no archive, or too large.
@@ -57,8 +57,8 @@ pub(crate) async fn unpacked(archive: Vec<u8>) -> Result<Files, Error> {
     run_blocking(move || unpack(&archive)).await
 }
 
-/// All files of an archive that another server made of a skill that it has: they are to have
-/// the digest that it says.
+/// All files of an archive that another server exported: nothing is left out, or they would not
+/// have the digest of the version.
 ///
 /// # Errors
 /// As [`unpack`].
@@ -66,7 +66,7 @@ pub(crate) async fn exported(archive: Vec<u8>) -> Result<Files, Error> {
     run_blocking(move || Ok(open(&archive)?.files())).await
 }
 
-/// Leaves out what is no part of a skill, by the rule of all kinds of places.
+/// Leaves out files that are no part of a skill, by the rule of all kinds of places.
 pub(crate) fn sifted(files: Files) -> Files {
     let mut patterns = Patterns::default();
     let mut sifted = Files {
@@ -96,7 +96,7 @@ pub(crate) fn sifted(files: Files) -> Files {
     for (path, content) in files.files {
         match patterns.take(path.as_str()) {
             Inclusion::Out(what, why) => {
-                // Once for all that a folder has.
+                // One report for a folder, not one for each of its files.
                 if out.insert(what.to_owned()) {
                     sifted.problems.push(left_out(what, why));
                 }
@@ -118,10 +118,9 @@ fn too_large(what: &str) -> Error {
     Error::TooLarge(format!("an archive has more than a skill may have: {what}"))
 }
 
-/// What is in an archive.
 #[derive(Debug, Default)]
 struct Unpacked {
-    /// Regular files, by the path that they are under.
+    /// Regular files, by their paths in the archive.
     files: BTreeMap<String, Bytes>,
     problems: Vec<Problem>,
     entries: usize,
@@ -153,11 +152,13 @@ impl Unpacked {
                 self.insert(name, content);
             }
         }
-        // To its end, where the sum of all that was packed is: without it a part may be missing.
+        // Read to its end, where gzip has its checksum: an archive that was cut off between two
+        // entries looks whole to `tar`.
         let mut rest = archive.into_inner();
         let read = std::io::copy(&mut rest, &mut std::io::sink());
         read.map_err(|_| broken("it ends early, or is damaged"))?;
-        // What is left out counts as well: an archive that was cut there looks whole.
+        // The limit ended it there. Entries that are left out count for it as well, and not for the
+        // budget.
         if rest.limit() == 0 {
             return Err(too_large(&format!("{MAX_SKILL_BYTES} bytes")));
         }
@@ -182,7 +183,7 @@ impl Unpacked {
             }
             let name = String::from_utf8(entry.name_raw().to_vec());
             let name = name.map_err(std::string::FromUtf8Error::into_bytes);
-            // The kind of file, as Unix writes it; 0 where the archive is from elsewhere.
+            // The type of file in the mode of Unix; 0 if the archive was made on another system.
             let kind = entry.unix_mode().map_or(0, |mode| mode & 0o170_000);
             let is_regular = matches!(kind, 0 | 0o100_000);
             let size = entry.size();
@@ -222,7 +223,8 @@ impl Unpacked {
             return None;
         }
         let name = name.strip_prefix("./").unwrap_or(&name).to_owned();
-        // Beside the one folder that everything else is in.
+        // Here and not with the other files that are left out: they lie next to the one folder that
+        // everything else is in, which `top` would not find.
         if name.starts_with("__MACOSX/") || name.rsplit('/').next() == Some(".DS_Store") {
             self.problems.push(left_out(&shown, "systems make it"));
             return None;
@@ -230,7 +232,7 @@ impl Unpacked {
         Some(name)
     }
 
-    /// The bytes of an entry: as many as it says, and as there may be.
+    /// Reads an entry: as many bytes as it states, within the budget.
     fn read(&mut self, entry: &mut dyn Read, size: u64) -> Result<Bytes, Error> {
         if size > self.budget || self.files.len() == MAX_FILES {
             return Err(too_large(&format!(
@@ -238,7 +240,7 @@ impl Unpacked {
             )));
         }
         let mut content = Vec::new();
-        // What it says of its size need not be true.
+        // The size that it states need not be true.
         let mut limited = entry.take(self.budget + 1);
         let read = limited.read_to_end(&mut content);
         read.map_err(|_| broken("a file in it is damaged"))?;

@@ -11,20 +11,20 @@ use serde_json::Value as Json;
 use url::Url;
 
 use super::archive::{MAX_ARCHIVE, unpacked};
-use super::web::{Ask, Fetcher, Web, join, told};
+use super::web::{Ask, Fetcher, Web, join, redacted};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::Digest;
 
-/// Skills of a page.
+/// Skills on a page.
 const PAGE: &str = "200";
-/// Skills that are asked for at once.
+/// Skills that are requested at once.
 const FETCH_CONCURRENCY: usize = 4;
-/// Letters of a slug or a version.
+/// Bytes of a slug or a version.
 const MAX_NAME: usize = 256;
 
 /// A registry that speaks `ClawHub`'s protocol.
 ///
-/// Its versions never change, so a version and the time of its last change stand for bytes.
+/// Its versions never change, so a version with the time of its last change is a fingerprint.
 #[derive(Debug)]
 pub struct ClawHub {
     web: Web,
@@ -33,12 +33,11 @@ pub struct ClawHub {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Mark {
-    /// Tag of a list that is one page.
+    /// The tag of the list, if it is one page: that of the first page says nothing of others.
     tag: Option<String>,
     digest: String,
 }
 
-/// How an item is read.
 #[derive(Serialize, Deserialize)]
 struct Handle {
     api: String,
@@ -84,10 +83,9 @@ struct Owner {
 }
 
 impl ClawHub {
-    /// A registry by its address, such as `https://registry.example.com`, and the slugs of
-    /// the skills that are wanted of it; none: all. Where its API is it tells in
-    /// `/.well-known/clawhub.json`, else it is below the address. The token, if there is one,
-    /// is sent to this origin alone.
+    /// A registry by its address, such as `https://registry.example.com`, and the slugs of the
+    /// skills to take; none: all. The address of its API is in `/.well-known/clawhub.json`, else it
+    /// is below the address. The token, if there is one, is sent to this origin alone.
     ///
     /// # Errors
     /// The address or the token is none.
@@ -101,7 +99,7 @@ impl ClawHub {
         Ok(Self { web, slugs })
     }
 
-    /// Where the API is, with a `/` at its end.
+    /// The address of the API, with a `/` at its end.
     async fn api(&self, fetcher: &Fetcher<'_>) -> Result<Url, Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -115,20 +113,14 @@ impl ClawHub {
             return self.web.below("api/v1/");
         }
         let answer = answer.there()?;
-        let told: WellKnown = answer.json()?;
-        match told.api_base {
+        let known: WellKnown = answer.json()?;
+        match known.api_base {
             Some(base) => join(
                 &join(&answer.url, &format!("{}/", base.trim_end_matches('/')))?,
                 "api/v1/",
             ),
             None => self.web.below("api/v1/"),
         }
-    }
-
-    async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let fetcher = Fetcher::look(&self.web, work, mark).await;
-        let listed = self.listed(&fetcher, mark).await;
-        fetcher.over(listed).await
     }
 
     async fn listed(&self, fetcher: &Fetcher<'_>, mark: Option<&str>) -> Result<Look, Error> {
@@ -178,12 +170,7 @@ impl ClawHub {
         url.query_pairs_mut()
             .append_pair("slug", &handle.slug)
             .append_pair("version", &handle.version);
-        let ask = Ask {
-            accept: Some("*/*"),
-            max: MAX_ARCHIVE,
-            ..Ask::default()
-        };
-        let answer = fetcher.get(&url, ask).await?.there()?;
+        let answer = fetcher.get(&url, Ask::file(MAX_ARCHIVE)).await?.there()?;
         let mut files = unpacked(answer.body).await?;
         files.version = Some(handle.version);
         Ok(files)
@@ -196,7 +183,11 @@ impl Fetch for ClawHub {
         mark: Option<&'a str>,
         work: &'a Work,
     ) -> BoxFuture<'a, Result<Look, Error>> {
-        Box::pin(self.list(mark, work))
+        Box::pin(async move {
+            let fetcher = Fetcher::look(&self.web, work, mark).await;
+            let listed = self.listed(&fetcher, mark).await;
+            fetcher.over(listed).await
+        })
     }
 
     fn read<'a>(&'a self, item: &'a Item, work: &'a Work) -> BoxFuture<'a, Result<Files, Error>> {
@@ -204,7 +195,7 @@ impl Fetch for ClawHub {
     }
 }
 
-/// A skill with its owner, or its slug and why it is none.
+/// A skill with its owner, or its slug with the reason to skip it.
 type ListedSkill = Result<(Summary, Option<String>), (String, String)>;
 
 /// All skills, and the tag of the list where it is one page. None: nothing changed.
@@ -230,10 +221,11 @@ async fn all(
             return Ok(None);
         }
         if answer.is_missing() {
-            // A search finds what it likes, so it cannot stand for all there is.
+            // A search is no replacement: it has the hits that it ranks highest, and what a look
+            // does not list counts as gone.
             let message = format!(
                 "{} has no list of all skills: name those that are wanted",
-                told(api)
+                redacted(api)
             );
             return Err(Error::Refused(message));
         }
@@ -242,13 +234,14 @@ async fn all(
         found.extend(page.items.into_iter().map(|summary| Ok((summary, None))));
         let max = fetcher.work().limits.skills;
         if found.len() > max {
-            let message = format!("{} has more than {max} skills", told(api));
+            let message = format!("{} has more than {max} skills", redacted(api));
             return Err(Error::TooLarge(message));
         }
         match page.next_cursor.filter(|next| !next.is_empty()) {
             None => return Ok(Some((found, answer.tag().filter(|_| is_first)))),
+            // Without this a place with a bug, or malice, is asked until the time limit.
             Some(next) if !cursors.insert(next.clone()) => {
-                let message = format!("the pages of {} go round in circles", told(&url));
+                let message = format!("the pages of {} go round in circles", redacted(&url));
                 return Err(Error::Unavailable(message));
             }
             next => cursor = next,
@@ -256,7 +249,6 @@ async fn all(
     }
 }
 
-/// What is said of one skill.
 async fn detail(fetcher: &Fetcher<'_>, api: &Url, slug: &str) -> Result<ListedSkill, Error> {
     let mut url = join(api, "skills")?;
     if let Ok(mut segments) = url.path_segments_mut() {

@@ -5,40 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::git::{CommitSkills, Credential, Earlier, Remote, RemoteOptions, Repository, Tip};
-use egress::Egress;
+use ::git::{CommitSkills, Earlier, Remote, RemoteOptions, Repository, Tip, Update};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
 use super::{Error, Fetch, Files, Item, Limits, Listing, Look, Work, run_blocking};
 
-/// Characters of a commit that people read.
+/// Characters of a commit in a revision.
 const SHORT_COMMIT_CHARS: usize = 12;
-/// Folders that a place is asked to work in; there is one but in tests.
+/// Folders that a place works in; there is one, but in tests.
 const MAX_FOLDERS: usize = 16;
-
-/// What a [`Git`] is made of.
-#[derive(Debug, Clone)]
-pub struct GitOptions {
-    /// `https://…`, `http://…`, `ssh://…`, `user@host:path`, or `file://…`.
-    pub url: String,
-    /// A branch, a tag, or a whole ref. Empty: the branch that the repository shows first.
-    pub reference: String,
-    /// Only skills below this folder are listed; their paths are those in the repository.
-    /// Empty: all of them.
-    pub folder: String,
-    /// Who asks, over https.
-    pub credential: Option<Credential>,
-    /// The file of a private key for ssh, without a passphrase. None: what ssh finds.
-    pub ssh_key: Option<PathBuf>,
-    /// The file of hosts that ssh knows. None: those of the user and of the machine.
-    pub known_hosts: Option<PathBuf>,
-    /// `file://` may be fetched.
-    pub permits_files: bool,
-    /// Which addresses may be called.
-    pub egress: Egress,
-}
 
 /// A Git repository, fetched bare and shallow. Its skills are the folders that hold a
 /// SKILL.md; the fingerprint of one is the id of its tree.
@@ -48,12 +25,12 @@ pub struct GitOptions {
 pub struct Git {
     remote: Arc<Remote>,
     folder: String,
-    /// By the folder that a caller names. One for all callers, since it keeps readers and
-    /// what is replaced apart.
+    /// By the folder that a caller names. Shared by all callers, since its lock keeps readers from
+    /// a repository that is replaced.
     repositories: Mutex<HashMap<PathBuf, Arc<Repository>>>,
 }
 
-/// Where a look stood.
+/// The state of a look.
 #[derive(Debug, Serialize, Deserialize)]
 struct Mark {
     commit: String,
@@ -74,7 +51,7 @@ fn failed(error: ::git::Error) -> Error {
     }
 }
 
-/// Ends the work when nobody waits for it any more.
+/// Stops the work when its future is dropped.
 struct StopOnDrop(Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {
@@ -83,43 +60,34 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Does the work on a thread that may block.
+/// Runs blocking work, which stops when this is dropped.
 async fn blocking<T: Send + 'static>(
     work: &Work,
-    does: impl FnOnce(Arc<AtomicBool>) -> Result<T, ::git::Error> + Send + 'static,
+    run: impl FnOnce(Arc<AtomicBool>) -> Result<T, ::git::Error> + Send + 'static,
 ) -> Result<T, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let _stops = StopOnDrop(Arc::clone(&stop));
-    let task = run_blocking(move || does(stop).map_err(failed));
+    let task = run_blocking(move || run(stop).map_err(failed));
     let done = work.stop.run_until_cancelled(task).await;
     done.unwrap_or(Err(Error::Stopped))
 }
 
 impl Git {
-    /// Checks URL, ref and folder; nothing is called.
+    /// Checks URL, ref and folder; nothing is called. Only skills below the folder are listed, by
+    /// their paths in the repository; empty: all of them.
     ///
     /// # Errors
     /// [`Error::Invalid`].
-    pub fn new(options: GitOptions) -> Result<Self, Error> {
-        let folder = options.folder.trim_matches('/');
+    pub fn new(options: RemoteOptions, folder: &str) -> Result<Self, Error> {
+        let folder = folder.trim_matches('/');
         if !folder.is_empty() && folder.parse::<model::FilePath>().is_err() {
             return Err(Error::Invalid(format!(
                 "`{}` is no folder of a repository",
                 model::shown(folder, 200)
             )));
         }
-        let remote = Remote::new(RemoteOptions {
-            url: options.url,
-            reference: options.reference,
-            credential: options.credential,
-            ssh_key: options.ssh_key,
-            known_hosts: options.known_hosts,
-            permits_files: options.permits_files,
-            egress: options.egress,
-        })
-        .map_err(failed)?;
         Ok(Self {
-            remote: Arc::new(remote),
+            remote: Arc::new(Remote::new(options).map_err(failed)?),
             folder: folder.to_owned(),
             repositories: Mutex::default(),
         })
@@ -142,51 +110,32 @@ impl Git {
     }
 }
 
-fn bounds(limits: &Limits) -> ::git::Limits {
-    ::git::Limits {
-        bytes: limits.bytes,
-        time: limits.time,
-        silence: limits.silence,
-        redirects: limits.redirects,
-        ..::git::Limits::default()
-    }
-}
-
-/// What is now, or that nothing changed.
-enum RemoteState {
-    Unchanged,
-    Changed {
-        tip: Tip,
-        found: CommitSkills,
-        descends: bool,
-    },
-}
-
-fn see(
+/// The skills of the tip; none: nothing changed.
+fn update(
     repository: &Repository,
     remote: &Remote,
     folder: &str,
     earlier: Option<&Earlier>,
     limits: &Limits,
     stop: &Arc<AtomicBool>,
-) -> Result<RemoteState, ::git::Error> {
-    let bounds = bounds(limits);
+) -> Result<Option<(Update, CommitSkills)>, ::git::Error> {
+    let bounds = ::git::Limits {
+        bytes: limits.bytes,
+        time: limits.time,
+        silence: limits.silence,
+        redirects: limits.redirects,
+        ..::git::Limits::default()
+    };
     let max = (limits.files, limits.skills);
     let mut is_anew = false;
     loop {
         let update = repository.update(remote, earlier, &bounds, Arc::clone(stop))?;
         if update.is_unchanged && !is_anew {
-            return Ok(RemoteState::Unchanged);
+            return Ok(None);
         }
         match repository.find(&update.tip.commit, folder, max, stop) {
-            Ok(found) => {
-                return Ok(RemoteState::Changed {
-                    tip: update.tip,
-                    found,
-                    descends: update.descends,
-                });
-            }
-            // Once: a server that sends what is broken does so again.
+            Ok(found) => return Ok(Some((update, found))),
+            // The next update clones. Once: a server that sends broken objects does so again.
             Err(::git::Error::Damaged(_)) if !is_anew => is_anew = true,
             Err(error) => return Err(error),
         }
@@ -196,6 +145,7 @@ fn see(
 /// Why the tip does not follow from the mark.
 fn break_in_history(mark: &Mark, tip: &Tip, descends: bool) -> Option<String> {
     let name = model::shown(tip.name(), 100);
+    // A branch and a tag of one name: whoever can push made the ref mean something else.
     let was_tag = mark.reference.starts_with("refs/tags/");
     if was_tag != tip.is_tag() {
         let (was, is) = if tip.is_tag() {
@@ -208,18 +158,15 @@ fn break_in_history(mark: &Mark, tip: &Tip, descends: bool) -> Option<String> {
     if mark.commit == tip.commit {
         return None;
     }
+    // Tags stand for releases, and should not move, be it to a descendant.
     if tip.is_tag() {
         return Some(format!("the tag {name} moved"));
     }
     (!descends).then(|| format!("the history of {name} was rewritten"))
 }
 
-fn listing(
-    mark: Option<&Mark>,
-    tip: &Tip,
-    found: CommitSkills,
-    descends: bool,
-) -> Result<Listing, Error> {
+fn listing(mark: Option<&Mark>, update: &Update, found: CommitSkills) -> Result<Listing, Error> {
+    let Update { tip, descends, .. } = update;
     let next = Mark {
         commit: tip.commit.clone(),
         committed_at: tip.committed_at,
@@ -237,7 +184,7 @@ fn listing(
         revision: tip.commit.chars().take(SHORT_COMMIT_CHARS).collect(),
         items: items.collect(),
         skipped: found.skipped,
-        break_in_history: mark.and_then(|mark| break_in_history(mark, tip, descends)),
+        break_in_history: mark.and_then(|mark| break_in_history(mark, tip, *descends)),
         rate_limit: None,
     })
 }
@@ -249,7 +196,7 @@ impl Fetch for Git {
         work: &'a Work,
     ) -> BoxFuture<'a, Result<Look, Error>> {
         async move {
-            // A mark that cannot be read is one of another kind of place: all is new.
+            // A mark that cannot be read is of another kind of place: the source was changed.
             let mark = mark.and_then(|mark| serde_json::from_str::<Mark>(mark).ok());
             let earlier = mark.as_ref().map(|mark| Earlier {
                 commit: mark.commit.clone(),
@@ -258,18 +205,13 @@ impl Fetch for Git {
             let repository = self.repository(&work.folder);
             let remote = Arc::clone(&self.remote);
             let (folder, limits) = (self.folder.clone(), work.limits.clone());
-            let seen = blocking(work, move |stop| {
+            let changed = blocking(work, move |stop| {
                 let earlier = earlier.as_ref();
-                see(&repository, &remote, &folder, earlier, &limits, &stop)
-            })
-            .await?;
-            Ok(match seen {
-                RemoteState::Unchanged => Look::Unchanged { rate_limit: None },
-                RemoteState::Changed {
-                    tip,
-                    found,
-                    descends,
-                } => Look::Listing(listing(mark.as_ref(), &tip, found, descends)?),
+                update(&repository, &remote, &folder, earlier, &limits, &stop)
+            });
+            Ok(match changed.await? {
+                None => Look::Unchanged { rate_limit: None },
+                Some((update, found)) => Look::Listing(listing(mark.as_ref(), &update, found)?),
             })
         }
         .boxed()

@@ -2,10 +2,11 @@
 //!
 //! * Repositories are named, or those of an owner, or of a topic.
 //! * Of each, the tree of one branch is listed. A folder with a `SKILL.md` is a skill, and
-//!   the id of its tree stands for its bytes.
-//! * What was listed of a commit is kept, and not asked for again.
+//!   the id of its tree is its fingerprint.
+//! * The listing of a commit is cached, and not requested again.
 //!
-//! `repositories.rs` finds the repositories, `listing_mark.rs` knows whose they were, `trees.rs` what is in them.
+//! `repositories.rs` finds the repositories, `listing_mark.rs` has their owners of before,
+//! `trees.rs` reads their trees.
 
 mod listing_mark;
 mod repositories;
@@ -18,19 +19,19 @@ use secrecy::SecretString;
 use super::web::Web;
 use super::{Error, Fetch, Files, Item, Look, Work};
 
-/// Which repositories, and what of them.
+/// The repositories to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GitHubOptions {
-    /// Where the API is. Empty: `https://api.github.com`.
+    /// The address of the API. Empty: `https://api.github.com`.
     pub api: String,
     /// Repositories, each as `owner/name`.
     pub repositories: Vec<String>,
     /// All repositories of organisations, and of people.
     pub owners: Vec<String>,
-    /// All repositories of topics. A search tells 1,000 at most; a topic with more is
-    /// refused.
+    /// All repositories of topics. A search has 1,000 results at most; a topic with more is an
+    /// error.
     pub topics: Vec<String>,
-    /// A branch. None: the one that a repository has as its default.
+    /// A branch. None: the default branch of each repository.
     pub branch: Option<String>,
     /// Archived repositories too, of an owner or a topic.
     pub archived: bool,
@@ -66,24 +67,23 @@ impl GitHub {
             let message = "name repositories, owners or topics";
             return Err(Error::Invalid(message.to_owned()));
         }
-        for name in &options.repositories {
-            let is_name = name
-                .split_once('/')
-                .is_some_and(|(owner, name)| is_plain(owner) && is_plain(name));
-            if !is_name {
-                let name = model::shown(name, 100);
-                return Err(Error::Invalid(format!(
-                    "`{name}` is no repository: write `owner/name`"
-                )));
-            }
+        // Names become parts of paths and queries of the API: a `?` or `..` in one would make it
+        // another request, with the token.
+        if let Some(name) = options
+            .repositories
+            .iter()
+            .find(|name| !is_repository(name))
+        {
+            let name = model::shown(name, 100);
+            return Err(Error::Invalid(format!(
+                "`{name}` is no repository: write `owner/name`"
+            )));
         }
-        // Names become parts of paths and queries of the API.
         if let Some(name) = named.clone().find(|name| !is_plain(name)) {
             let name = model::shown(name, 100);
             return Err(Error::Invalid(format!("`{name}` is no name of GitHub")));
         }
-        let branch = options.branch.iter();
-        if let Some(branch) = branch.clone().find(|branch| {
+        if let Some(branch) = options.branch.iter().find(|branch| {
             branch.is_empty() || branch.contains(['?', '#', '\\']) || branch.contains("..")
         }) {
             let branch = model::shown(branch, 100);
@@ -91,6 +91,12 @@ impl GitHub {
         }
         Ok(Self { web, options })
     }
+}
+
+/// A full name of a repository, `owner/name`.
+fn is_repository(name: &str) -> bool {
+    let name = name.split_once('/');
+    name.is_some_and(|(owner, name)| is_plain(owner) && is_plain(name))
 }
 
 /// A segment of GitHub's names.

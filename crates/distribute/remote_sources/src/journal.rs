@@ -1,11 +1,11 @@
-//! The answers of a look that was interrupted, so that the next one goes on where it ended.
+//! The answers of a look that was interrupted, so that the next one continues it.
 //!
 //! A place that answers sixty requests an hour would never be listed otherwise: each look would
-//! begin anew and spend the hour's requests on what is known. A look that goes on gives an answer
-//! from here without asking; what the place has changed meanwhile is for the look after it.
+//! begin anew and spend the requests of the hour on what is known. A look that continues takes
+//! answers from here without a request; changes of the place meanwhile are for the look after it.
 //!
-//! A file is one line of JSON that says what it is of, and then for every answer a line of JSON
-//! and the answer's bytes.
+//! A file is one line of JSON about the look, and then for every answer a line of JSON and the
+//! bytes of the answer.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -20,47 +20,52 @@ use super::{Error, run_blocking};
 use model::{Clock as _, Digest, SystemClock};
 
 const NAME: &str = "answers";
-/// Bytes of a journal. What does not fit is asked for again.
+/// Bytes of a journal. Answers that do not fit are requested again.
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
 /// Bytes of one of its lines.
 const MAX_LINE: u64 = 64 * 1024;
-/// What is older is no part of what there is now. A place that has a limit an hour is gone on with
-/// after its pause.
+/// Hours that a journal is used: longer than the pause of a place with a limit per hour, and short
+/// enough that its answers still describe the place.
 const MAX_HOURS: i64 = 2;
 
-/// What a journal is of.
+/// The look that a journal is of.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Head {
     began: Timestamp,
-    /// Of the mark that the look has: another look asks otherwise.
+    /// The digest of the mark of the look: with another mark the requests are others.
     mark: String,
 }
 
-/// What is said of an answer.
+/// The line before an answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Line {
-    /// The digest of the address that was asked: a query may be secret.
+    /// The digest of the requested address: its query may be secret.
     asked: String,
-    /// With this tag of what is known.
+    /// The tag in the request.
     tag: Option<String>,
     pub(crate) status: u16,
-    /// Where the answer is from, without a query.
+    /// The address of the answer, without a query.
     pub(crate) from: String,
-    /// Headers that are read of an answer.
+    /// The headers that are needed of the answer.
     pub(crate) headers: Vec<(String, String)>,
     bytes: u64,
 }
 
 impl Line {
     pub(crate) fn new(asked: &str, tag: Option<&str>, status: u16, from: &str) -> Self {
+        let (asked, tag) = key(asked, tag);
         Self {
-            asked: Digest::of(asked.as_bytes()).to_string(),
-            tag: tag.map(str::to_owned),
+            asked,
+            tag,
             status,
             from: from.to_owned(),
             headers: Vec::new(),
             bytes: 0,
         }
+    }
+
+    fn key(&self) -> Key {
+        (self.asked.clone(), self.tag.clone())
     }
 }
 
@@ -84,12 +89,12 @@ struct Open {
 #[derive(Debug, Clone)]
 pub(crate) struct Journal {
     path: PathBuf,
-    /// None: it cannot be written, and the look is one that begins anew each time.
+    /// None: it cannot be written, and an interrupted look begins anew.
     open: Arc<Mutex<Option<Open>>>,
 }
 
 impl Journal {
-    /// The journal of a look with a mark: what an earlier one left, if it had the same.
+    /// The journal of a look with a mark: that of an earlier look, if its mark was the same.
     pub(crate) async fn open(folder: &Path, mark: Option<&str>) -> Self {
         let path = folder.join(NAME);
         let (file, mark) = (path.clone(), mark.map(str::to_owned));
@@ -99,7 +104,7 @@ impl Journal {
         Self { path, open }
     }
 
-    /// An answer that was given before.
+    /// The answer to a request, if it was recorded.
     pub(crate) async fn answer(&self, asked: &str, tag: Option<&str>) -> Option<(Line, Vec<u8>)> {
         let key = key(asked, tag);
         let is_known = |open: &Open| open.answers.contains_key(&key);
@@ -114,14 +119,14 @@ impl Journal {
         read.await.ok()?
     }
 
-    /// Adds an answer, and gives its bytes back. One that cannot be written is asked for again.
+    /// Adds an answer, and returns its bytes. One that cannot be written is requested again.
     pub(crate) async fn add(&self, line: Line, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
         let open = Arc::clone(&self.open);
         run_blocking(move || {
             let mut open = locked(&open);
             let written = open.as_mut().map(|open| open.add(line, &bytes));
             if matches!(written, Some(Err(_))) {
-                // What is there is whole up to here.
+                // No more is written after a part of an answer; those before it can be read.
                 *open = None;
             }
             Ok(bytes)
@@ -129,12 +134,12 @@ impl Journal {
         .await
     }
 
-    /// The look is over, and needs none of it any more.
+    /// Ends the look, and removes the file.
     pub(crate) async fn end(&self) {
         let (path, open) = (self.path.clone(), Arc::clone(&self.open));
         let ended = run_blocking(move || {
             *locked(&open) = None;
-            // Where it cannot be removed it is of another mark, or too old.
+            // If it cannot be removed, it is ignored later: by its mark, or by its age.
             std::fs::remove_file(path).ok();
             Ok(())
         });
@@ -146,7 +151,7 @@ fn locked(open: &Mutex<Option<Open>>) -> MutexGuard<'_, Option<Open>> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is in the file, if it is of this mark and not too old, else an empty one.
+/// Opens a journal with its answers, if it has this mark and is not too old, else an empty one.
 fn begin(path: &Path, mark: Option<&str>, now: Timestamp) -> std::io::Result<Open> {
     let mark = Digest::of(mark.unwrap_or_default().as_bytes()).to_string();
     let mut options = OpenOptions::new();
@@ -160,6 +165,7 @@ fn begin(path: &Path, mark: Option<&str>, now: Timestamp) -> std::io::Result<Ope
     };
     let head: Option<(Head, u64)> = line(&mut reader);
     let is_young = |began: Timestamp| {
+        // From 0, since a clock that was set back must not make it young.
         let hours = now.duration_since(began).as_hours();
         (0..MAX_HOURS).contains(&hours)
     };
@@ -175,7 +181,7 @@ fn begin(path: &Path, mark: Option<&str>, now: Timestamp) -> std::io::Result<Ope
     };
     open.end = length;
     let whole = file.metadata()?.len();
-    // Whoever wrote it may have been ended in the middle of an answer.
+    // Its last answer may be cut off by a kill: it is overwritten by the next one.
     while let Some((line, length)) = line::<Line>(&mut reader) {
         let start = open.end + length;
         let Some(end) = start.checked_add(line.bytes).filter(|end| *end <= whole) else {
@@ -185,8 +191,7 @@ fn begin(path: &Path, mark: Option<&str>, now: Timestamp) -> std::io::Result<Ope
             break;
         };
         reader.seek_relative(bytes)?;
-        let key = (line.asked.clone(), line.tag.clone());
-        open.answers.insert(key, (line, start));
+        open.answers.insert(line.key(), (line, start));
         open.end = end;
     }
     file.set_len(open.end)?;
@@ -226,8 +231,7 @@ impl Open {
         self.file.seek(SeekFrom::Start(self.end))?;
         self.file.write_all(&text)?;
         self.file.write_all(bytes)?;
-        let key = (line.asked.clone(), line.tag.clone());
-        self.answers.insert(key, (line, self.end + length));
+        self.answers.insert(line.key(), (line, self.end + length));
         self.end += length + bytes.len() as u64;
         Ok(())
     }

@@ -1,18 +1,17 @@
-//! Where skills come from over the network: repositories, indexes and other servers.
+//! Places with skills on the network: repositories, indexes and other servers.
 //!
-//! | module | which places |
+//! | module | places |
 //! |---|---|
 //! | `git` | Git repositories |
 //! | `github` | repositories of GitHub, by its API |
 //! | `well_known` | indexes below `/.well-known` of web sites |
 //! | `clawhub` | registries that speak `ClawHub`'s protocol |
 //! | `repertoire` | other servers of this kind |
-//! | `web`, `archive`, `journal`, `place_cache` | what several of them need |
+//! | `web`, `archive`, `journal`, `place_cache` | shared by several of them |
 //!
-//! Each is a [`Fetch`], and keeps to the rules of `sources`.
+//! Each is a [`Fetch`], and keeps the rules of `sources`.
 //!
-//! Not here: folders (`sources`), which source is what (the server), what becomes of what is
-//! read (`sync`).
+//! Not here: folders (`sources`), settings (the server), publishing (`sync`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -35,8 +34,8 @@ mod tests;
 mod web;
 mod well_known;
 
-pub use self::git::{Git, GitOptions};
-pub use ::git::Credential as GitCredential;
+pub use self::git::Git;
+pub use ::git::{Credential as GitCredential, RemoteOptions as GitOptions};
 pub use clawhub::ClawHub;
 pub use github::{GitHub, GitHubOptions};
 pub use repertoire::Repertoire;

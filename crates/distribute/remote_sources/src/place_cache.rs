@@ -1,4 +1,4 @@
-//! What looks keep in the folder of their place, read and written off the async threads.
+//! The cache of a place between looks, read and written off the async threads.
 
 use std::fs;
 use std::io::Read as _;
@@ -9,11 +9,10 @@ use serde::de::DeserializeOwned;
 
 use super::{Error, run_blocking};
 
-/// Bytes that one file of what is kept may have, as it is written and as it is read: what is
-/// written can be read again.
+/// Bytes of a file. One limit for writes and reads, so that every file that is written can be read.
 const MAX_KEPT: u64 = 256 * 1024 * 1024;
 
-/// What an earlier look left in the folder; none where it is gone, too large or of another form.
+/// Reads what an earlier look wrote; none: it is gone, too large or of another form.
 pub(crate) async fn read_cache<T>(folder: &Path, name: &str) -> Option<T>
 where
     T: DeserializeOwned + Send + 'static,
@@ -33,8 +32,8 @@ fn read<T: DeserializeOwned>(path: &Path, max: u64) -> Option<T> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Keeps something for the next look: all of it, or what was there. What is too large is not
-/// kept, and asked for again.
+/// Replaces a file for the next look. A value that is too large is not written, and requested
+/// again.
 pub(crate) async fn write_cache<T>(folder: &Path, name: &str, what: T) -> Result<(), Error>
 where
     T: Serialize + Send + 'static,
@@ -50,9 +49,10 @@ fn write<T: Serialize>(new: &PathBuf, path: &PathBuf, what: &T, max: u64) -> Res
     };
     let bytes = serde_json::to_vec(what).map_err(|error| wrong(&error))?;
     if bytes.len() as u64 > max {
-        // What is there is of an earlier look, and does no harm.
+        // The file of an earlier look stays, and does no harm.
         return Ok(());
     }
+    // Not synced: a cache that a power cut damages is read as none.
     fs::write(new, bytes).map_err(|error| wrong(&error))?;
     fs::rename(new, path).map_err(|error| wrong(&error))
 }

@@ -15,20 +15,21 @@ use super::web::{Ask, Fetcher, Web};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, SkillId, bundle_digest};
 
-/// Skills of a page.
+/// Skills on a page.
 const PAGE: &str = "500";
-/// Skills that are asked for at once.
+/// Skills that are requested at once.
 const FETCH_CONCURRENCY: usize = 8;
-/// Events that are asked for; with more, the whole is listed.
+/// Events that are requested; if there are more, all skills are listed.
 const MAX_EVENTS: usize = 1000;
-/// What is known of skills, by id.
-const KEPT: &str = "repertoire-skills.json";
-/// Bytes of what events say.
+/// The cache of listed versions, by id.
+const CACHE: &str = "repertoire-skills.json";
+/// Bytes of the stream of events.
 const MAX_STREAM: u64 = 8 * 1024 * 1024;
 
 /// Another Repertoire server: the active version of every skill that it lists.
 ///
-/// The mark is a place in the log of its events. What they do not name is not asked for again.
+/// The mark is a position in its event log. Skills without an event since then are not requested
+/// again.
 #[derive(Debug)]
 pub struct Repertoire {
     web: Web,
@@ -48,15 +49,15 @@ struct Metadata {
     id: String,
 }
 
-/// The active version of a skill. A reader asks for it by number.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The active version of a skill. A read requests it by number, as another may be active by then.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct ListedVersion {
     number: u64,
     digest: String,
     version: String,
 }
 
-/// Skills that were listed, as of a place in the log.
+/// The listed versions, as of a position in the log.
 #[derive(Default, Serialize, Deserialize)]
 struct CachedListing {
     mark: String,
@@ -70,12 +71,12 @@ struct Handle {
     version: String,
 }
 
-/// What happened since a place in the log.
+/// The events since a position in the log.
 enum Since {
     Nothing,
-    /// Of these skills, until this place in the log.
+    /// The skills that have some, and the position after the last.
     These(Vec<String>, String),
-    /// Nobody knows any more.
+    /// They cannot be had: all skills have to be listed.
     Unknown,
 }
 
@@ -90,16 +91,11 @@ impl Repertoire {
         Ok(Self { web })
     }
 
-    async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let fetcher = Fetcher::look(&self.web, work, mark).await;
-        let listed = self.listed(&fetcher, mark).await;
-        fetcher.over(listed).await
-    }
-
     async fn listed(&self, fetcher: &Fetcher<'_>, mark: Option<&str>) -> Result<Look, Error> {
-        let mut known = read_cache::<CachedListing>(&fetcher.work().folder, KEPT)
+        let mut known = read_cache::<CachedListing>(&fetcher.work().folder, CACHE)
             .await
             .unwrap_or_default();
+        // Of a listing that `sync` did not take, or of another server that the source had before.
         if mark != Some(known.mark.as_str()) {
             known.skills.clear();
         }
@@ -118,8 +114,8 @@ impl Repertoire {
             }
         }
         let (ids, mark) = self.ids(fetcher).await?;
-        // What is known is as of the events that were read: what happened between them and
-        // the list is to be told by the next look.
+        // The older position: an event between the stream and the list may be of a skill whose
+        // cached version was used, and the next look has to see it.
         let mark = until.unwrap_or(mark);
         let known = &known.skills;
         let (web, asked) = (&self.web, fetcher);
@@ -133,7 +129,7 @@ impl Repertoire {
         let details: Vec<_> = details.buffered(FETCH_CONCURRENCY).try_collect().await?;
         let (mut listing, mut skills) = (Listing::default(), BTreeMap::new());
         for (id, found) in details {
-            // It was deleted, or all its versions withdrawn, since the page was written.
+            // Deleted, or all its versions withdrawn, since the list was written.
             let Some(found) = found else { continue };
             match item(&id, &found) {
                 Ok(item) => listing.items.push(item),
@@ -144,7 +140,7 @@ impl Repertoire {
         listing.sort();
         write_cache(
             &fetcher.work().folder,
-            KEPT,
+            CACHE,
             CachedListing {
                 mark: mark.clone(),
                 skills,
@@ -157,12 +153,13 @@ impl Repertoire {
         Ok(Look::Listing(listing))
     }
 
-    /// Which skills the events since a place in the log are of.
+    /// The skills with events since a position in the log.
     async fn since(&self, fetcher: &Fetcher<'_>, mark: &str) -> Result<Since, Error> {
         let mut url = self.web.below("api/v1/events")?;
         url.query_pairs_mut()
             .append_pair("resume_token", mark)
             .append_pair("max_events", &MAX_EVENTS.to_string())
+            // A look wants the events until now, and not to wait for more.
             .append_pair("max_wait_seconds", "1");
         let ask = Ask {
             accept: Some("text/event-stream"),
@@ -171,7 +168,7 @@ impl Repertoire {
         };
         let answer = match fetcher.get(&url, ask).await {
             Ok(answer) => answer,
-            // The token is of another server, or of before what its log reaches back to.
+            // The token is of another server, or older than its log.
             Err(Error::Refused(_) | Error::TooLarge(_)) => return Ok(Since::Unknown),
             Err(error) => return Err(error),
         };
@@ -203,15 +200,16 @@ impl Repertoire {
             }
         }
         Ok(match (events, token) {
-            // A server begins by telling where its log stands. An answer without that is one of
-            // a proxy, a page to sign in, or a stream that was cut off: it says nothing.
+            // A server begins with the position of its log. An answer without it is from a proxy, a
+            // page to sign in, or a stream that was cut off. Taken for no events, it would end all
+            // updates, as the mark would not move.
             (0, Some(_)) => Since::Nothing,
             (1..MAX_EVENTS, Some(token)) => Since::These(ids, token),
             _ => Since::Unknown,
         })
     }
 
-    /// The ids of all skills, and where the log stood when they were listed.
+    /// The ids of all skills, and the position of the log before they were listed.
     async fn ids(&self, fetcher: &Fetcher<'_>) -> Result<(Vec<String>, String), Error> {
         let (mut ids, mut mark, mut token) = (Vec::new(), None, String::new());
         loop {
@@ -228,6 +226,7 @@ impl Repertoire {
                     "the server has more than {max} skills"
                 )));
             }
+            // Of the first page: events during the listing are for the next look.
             let mark = mark.get_or_insert(page.resume_token);
             if page.next_page_token.is_empty() {
                 if mark.is_empty() {
@@ -256,12 +255,7 @@ impl Repertoire {
         let mut url = self.web.below(&format!("{}/export", one(&id)))?;
         url.query_pairs_mut()
             .append_pair("version_number", &handle.number.to_string());
-        let ask = Ask {
-            accept: Some("*/*"),
-            max: MAX_ARCHIVE,
-            tag: None,
-        };
-        let answer = fetcher.get(&url, ask).await?.there()?;
+        let answer = fetcher.get(&url, Ask::file(MAX_ARCHIVE)).await?.there()?;
         let mut files = exported(answer.body).await?;
         let digests = files
             .files
@@ -282,7 +276,11 @@ impl Fetch for Repertoire {
         mark: Option<&'a str>,
         work: &'a Work,
     ) -> BoxFuture<'a, Result<Look, Error>> {
-        Box::pin(self.list(mark, work))
+        Box::pin(async move {
+            let fetcher = Fetcher::look(&self.web, work, mark).await;
+            let listed = self.listed(&fetcher, mark).await;
+            fetcher.over(listed).await
+        })
     }
 
     fn read<'a>(&'a self, item: &'a Item, work: &'a Work) -> BoxFuture<'a, Result<Files, Error>> {
@@ -290,12 +288,13 @@ impl Fetch for Repertoire {
     }
 }
 
-/// The path of a skill, its id in one segment, which is right whatever the id reads like.
+/// The path of a skill, with its id as one segment: an id like `a/b/export` must not be read as
+/// another route.
 fn one(id: &SkillId) -> String {
     format!("api/v1/skills/{}", id.as_str().replace('/', "%2F"))
 }
 
-/// The active version of a skill; none where there is no skill any more.
+/// Fetches the active version of a skill; none: the skill is gone.
 async fn detail(
     web: &Web,
     fetcher: &Fetcher<'_>,
@@ -312,14 +311,9 @@ async fn detail(
         digest: String,
         current_version: String,
     }
-    // An id that is none is told as what the listing leaves out.
+    // `item` skips an invalid id, with the reason.
     let Ok(id) = id.parse::<SkillId>() else {
-        let (number, digest, version) = (0, String::new(), String::new());
-        return Ok(Some(ListedVersion {
-            number,
-            digest,
-            version,
-        }));
+        return Ok(Some(ListedVersion::default()));
     };
     let mut url = web.below(&one(&id))?;
     url.query_pairs_mut().append_pair("include_readme", "false");

@@ -1,7 +1,7 @@
-//! Requests to a place on the web, and their answers, bounded.
+//! Requests to a place on the web, and their answers, with bounds.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use egress::{Client, Egress};
@@ -19,12 +19,12 @@ use super::{Error, RateLimit, Work};
 
 /// Bytes that an answer in JSON may have.
 pub(crate) const MAX_JSON: u64 = 64 * 1024 * 1024;
-/// How long to stay away where the place says only that it is too much.
+/// How long to wait where the place names no time.
 const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(60);
-/// Letters of an address in a text.
+/// Characters of an address in a message.
 const MAX_SHOWN: usize = 300;
 
-/// A place on the web: where it is, and who calls.
+/// A place on the web: its address and the credential for it.
 #[derive(Debug)]
 pub(crate) struct Web {
     base: Url,
@@ -57,12 +57,12 @@ impl Web {
             let value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()));
             let wrong = |_| Error::Invalid("the token has letters that no token has".to_owned());
             let mut value = value.map_err(wrong)?;
-            // It is not to be in what is told of a place.
+            // Not in the debug output of a place.
             value.set_sensitive(true);
             Ok::<_, Error>(value)
         });
         let redirects = super::Limits::default().redirects;
-        // The limits of a look are kept here; these are for what is never to be passed.
+        // A `Fetcher` has the limits of a look, which differ; these are the most that they may be.
         let timeouts = egress::Timeouts {
             silence: Duration::from_secs(120),
             total: Duration::from_secs(3600),
@@ -87,14 +87,15 @@ impl Web {
     }
 }
 
-/// An address that is told by another one.
+/// An address that is relative to another one.
 pub(crate) fn join(base: &Url, path: &str) -> Result<Url, Error> {
     let wrong = |_| Error::Invalid(format!("`{}` leads nowhere", model::shown(path, 80)));
     base.join(path).map_err(wrong)
 }
 
-/// An address as it may be told: without a password and without its query.
-pub(crate) fn told(url: &Url) -> String {
+/// An address as it may be shown: without a password, and without its query, which may hold a
+/// secret, such as that of a signed download.
+pub(crate) fn redacted(url: &Url) -> String {
     let mut url = url.clone();
     url.set_username("").ok();
     url.set_password(None).ok();
@@ -103,24 +104,35 @@ pub(crate) fn told(url: &Url) -> String {
     model::shown(url.as_str(), MAX_SHOWN)
 }
 
-/// What is asked for.
+/// The options of a request.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Ask<'a> {
     /// Media type that is wanted.
     pub(crate) accept: Option<&'static str>,
-    /// Tag of what is known already.
+    /// The `ETag` of the answer that is known.
     pub(crate) tag: Option<&'a str>,
     /// Bytes that the answer may have; 0: as JSON may.
     pub(crate) max: u64,
 }
 
-/// What came back: something, nothing new (304), or nothing (404, 410).
+impl Ask<'_> {
+    /// A file of any type.
+    pub(crate) fn file(max: u64) -> Self {
+        Self {
+            accept: Some("*/*"),
+            max: max.max(1),
+            tag: None,
+        }
+    }
+}
+
+/// An answer: a body, nothing new (304), or nothing (404, 410).
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
-    /// Where it is from, after redirects.
+    /// Its address, after redirects.
     pub(crate) url: Url,
 }
 
@@ -138,13 +150,14 @@ impl Answer {
         if self.status.is_success() {
             return Ok(self);
         }
-        let (url, status) = (told(&self.url), self.status.as_u16());
+        let (url, status) = (redacted(&self.url), self.status.as_u16());
         Err(Error::Refused(format!(
             "{url} answers {status}: it is not there"
         )))
     }
 
     pub(crate) fn tag(&self) -> Option<String> {
+        // It is stored and sent back: a place may send any.
         let tag = self.headers.get(ETAG)?.to_str().ok()?;
         (tag.len() <= 512).then(|| tag.to_owned())
     }
@@ -163,9 +176,9 @@ impl Answer {
     }
 
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        // It looks into 128 levels, and no deeper.
+        // serde_json ends at 128 levels, so that nested arrays do not overflow the stack.
         serde_json::from_slice(&self.body).map_err(|error| {
-            let (url, line) = (told(&self.url), error.line());
+            let (url, line) = (redacted(&self.url), error.line());
             let what = match error.classify() {
                 serde_json::error::Category::Eof => "ends in the middle",
                 serde_json::error::Category::Syntax => "is no JSON",
@@ -176,7 +189,7 @@ impl Answer {
     }
 }
 
-/// Fetches for a look, or for the reading of one skill: the bounds are of all of it together.
+/// Fetches for a look, or for the read of one skill. The bounds are for all its requests together.
 #[derive(Debug)]
 pub(crate) struct Fetcher<'a> {
     web: &'a Web,
@@ -184,9 +197,9 @@ pub(crate) struct Fetcher<'a> {
     until: Instant,
     bytes: AtomicU64,
     limit: Mutex<Option<RateLimit>>,
-    /// Of a look: what was answered already.
+    /// The answers of an interrupted look.
     journal: Option<Journal>,
-    /// A request did not come to its end.
+    /// A request was interrupted.
     is_interrupted: AtomicBool,
 }
 
@@ -203,15 +216,15 @@ impl<'a> Fetcher<'a> {
         }
     }
 
-    /// A look. Where the last one with this mark was interrupted, it goes on from there.
+    /// A look. It continues the last one with this mark, if that was interrupted.
     pub(crate) async fn look(web: &'a Web, work: &'a Work, mark: Option<&str>) -> Self {
         let mut fetcher = Self::new(web, work);
         fetcher.journal = Some(Journal::open(&work.folder, mark).await);
         fetcher
     }
 
-    /// The look is over. What was answered is kept only where the place, the network or the
-    /// caller broke it off: answers that make no sense are to be asked for again.
+    /// Ends a look. Its answers are kept only if the place, the network or the caller interrupted
+    /// it: after another error they are of no use, as the next look would fail by the same ones.
     pub(crate) async fn over<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
         let is_interrupted = done.is_err() && self.is_interrupted.load(Ordering::Relaxed);
         if let Some(journal) = self.journal.as_ref().filter(|_| !is_interrupted) {
@@ -225,18 +238,14 @@ impl<'a> Fetcher<'a> {
     }
 
     pub(crate) fn rate_limit(&self) -> Option<RateLimit> {
-        *self
-            .limit
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        *self.limit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What there is at a path below the base.
     pub(crate) async fn below(&self, path: &str, ask: Ask<'_>) -> Result<Answer, Error> {
         self.get(&self.web.below(path)?, ask).await
     }
 
-    /// What there is at an address. The credential goes along to the origin of the base.
+    /// Gets an address. The credential is sent to the origin of the base alone.
     ///
     /// # Errors
     /// Every answer but one of success, 304, 404 and 410 is an error.
@@ -255,14 +264,15 @@ impl<'a> Fetcher<'a> {
                 return Err(error);
             }
         };
-        self.noted(url, ask, answer).await
+        self.record(url, ask, answer).await
     }
 
-    /// What was answered before the look was interrupted.
+    /// The answer from before the look was interrupted.
     async fn known(&self, url: &Url, ask: Ask<'_>) -> Result<Option<Answer>, Error> {
         let Some(journal) = &self.journal else {
             return Ok(None);
         };
+        // A journal may hold thousands of answers, and none of them waits for the network.
         if self.work.stop.is_cancelled() {
             return Err(Error::Stopped);
         }
@@ -273,7 +283,7 @@ impl<'a> Fetcher<'a> {
         else {
             return Ok(None);
         };
-        // The limits of a look are of what it has, wherever that is from.
+        // Counted like a new one: the limits of a look do not grow with its interruptions.
         self.count(body.len() as u64)?;
         fits(body.len() as u64, ask, &url)?;
         let headers = line.headers.iter().filter_map(|(name, value)| {
@@ -288,15 +298,16 @@ impl<'a> Fetcher<'a> {
         }))
     }
 
-    /// Keeps an answer for the case that the look is interrupted. That there is nothing is not
-    /// kept: another token may see more.
-    async fn noted(&self, url: &Url, ask: Ask<'_>, answer: Answer) -> Result<Answer, Error> {
+    /// Records an answer for the case that the look is interrupted. 404 and 410 are not recorded:
+    /// another token may see more.
+    async fn record(&self, url: &Url, ask: Ask<'_>, answer: Answer) -> Result<Answer, Error> {
         let Some(journal) = self.journal.as_ref().filter(|_| !answer.is_missing()) else {
             return Ok(answer);
         };
         let mut from = answer.url.clone();
         from.set_query(None);
         let mut line = Line::new(url.as_str(), ask.tag, answer.status.as_u16(), from.as_str());
+        // The headers that `Answer` reads.
         for name in [ETAG, LINK] {
             for value in answer.headers.get_all(&name) {
                 if let Ok(value) = value.to_str() {
@@ -316,7 +327,7 @@ impl<'a> Fetcher<'a> {
             Either::Right((Ok(got), _)) => got,
             Either::Right((Err(_), _)) => {
                 let seconds = self.work.limits.time.as_secs();
-                let url = told(url);
+                let url = redacted(url);
                 let message =
                     format!("{url} was not done after {seconds} seconds, which is the limit");
                 Err(Error::Unavailable(message))
@@ -336,7 +347,10 @@ impl<'a> Fetcher<'a> {
         let silence = self.work.limits.silence;
         let silent = || {
             let seconds = silence.as_secs_f32();
-            Error::Unavailable(format!("{} sent nothing for {seconds} seconds", told(url)))
+            Error::Unavailable(format!(
+                "{} sent nothing for {seconds} seconds",
+                redacted(url)
+            ))
         };
         let client = self.web.client.following(self.work.limits.redirects);
         let sent = timeout(silence, client.get(url, &headers, credential)).await;
@@ -348,10 +362,7 @@ impl<'a> Fetcher<'a> {
         let (status, headers) = (response.status(), response.headers().clone());
         let limit = rate_limit(&headers);
         if let Some(limit) = limit {
-            *self
-                .limit
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(limit);
+            *self.limit.lock().unwrap_or_else(PoisonError::into_inner) = Some(limit);
         }
         check(status, &headers, limit, &from)?;
         let mut body = Vec::new();
@@ -361,7 +372,7 @@ impl<'a> Fetcher<'a> {
                     .await
                     .map_err(|_| silent())?;
                 let broken =
-                    |_| Error::Unavailable(format!("what {} sends broke off", told(&from)));
+                    |_| Error::Unavailable(format!("what {} sends broke off", redacted(&from)));
                 let Some(chunk) = chunk.map_err(broken)? else {
                     break;
                 };
@@ -387,11 +398,10 @@ impl<'a> Fetcher<'a> {
     }
 }
 
-/// Checks how many bytes an answer has.
 fn fits(bytes: u64, ask: Ask<'_>, from: &Url) -> Result<(), Error> {
     let max = if ask.max == 0 { MAX_JSON } else { ask.max };
     if bytes > max {
-        let url = told(from);
+        let url = redacted(from);
         return Err(Error::TooLarge(format!("{url} has more than {max} bytes")));
     }
     Ok(())
@@ -403,12 +413,12 @@ fn failed(url: &Url, error: egress::Error) -> Error {
             address: model::shown(&refused.address, MAX_SHOWN),
             what: refused.what,
         },
-        egress::Error::Downgrade => Error::Refused(format!("{}: {error}", told(url))),
-        _ => Error::Unavailable(format!("{}: {error}", told(url))),
+        egress::Error::Downgrade => Error::Refused(format!("{}: {error}", redacted(url))),
+        _ => Error::Unavailable(format!("{}: {error}", redacted(url))),
     }
 }
 
-/// Refuses what is no answer.
+/// Turns the status of an error into that error.
 fn check(
     status: StatusCode,
     headers: &HeaderMap,
@@ -423,12 +433,14 @@ fn check(
     let spent = limit.is_some_and(|limit| limit.remaining == 0);
     let is_limit = match status.as_u16() {
         429 => true,
-        // GitHub tells both of its limits so as well.
+        // GitHub has 403 for both of its limits: one has the header of what is left, the other the
+        // one of when to come back.
         403 => spent || asked.is_some(),
         503 => asked.is_some(),
         _ => false,
     };
     if is_limit {
+        // By the place's own clock (`Date`): ours may differ by more than the wait.
         let reset = limit.filter(|_| spent).map(|limit| {
             let wait = limit
                 .resets_at
@@ -436,10 +448,11 @@ fn check(
             Some(Duration::try_from(wait).unwrap_or_default())
         });
         let after = asked.or(reset.flatten()).unwrap_or(DEFAULT_RETRY_DELAY);
+        // Never zero: the caller would be back at once.
         let after = after.clamp(Duration::from_secs(1), egress::MAX_RETRY_DELAY);
         return Err(Error::RateLimited { after, limit });
     }
-    let (url, code) = (told(url), status.as_u16());
+    let (url, code) = (redacted(url), status.as_u16());
     Err(match code {
         401 => Error::Refused(format!("{url} answers 401: it wants another token")),
         403 => Error::Refused(format!("{url} answers 403: it does not let the caller in")),

@@ -1,5 +1,5 @@
-//! Skills that a site offers at well-known places: discovery of agent skills, versions 0.2.0
-//! and 0.1.
+//! Web sites with an index of skills at a well-known address: discovery of agent skills, versions
+//! 0.2.0 and 0.1.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,17 +13,17 @@ use url::Url;
 
 use super::archive::{MAX_ARCHIVE, sifted, unpacked};
 use super::place_cache::{read_cache, write_cache};
-use super::web::{Answer, Ask, Fetcher, Web, join, told};
+use super::web::{Answer, Ask, Fetcher, Web, join, redacted};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, FilePath, MAX_FILES, MAX_SKILL_BYTES, bundle_digest};
 
 const INDEX: &str = ".well-known/agent-skills/index.json";
 const INDEX_0_1: &str = ".well-known/skills/index.json";
-/// Of version 0.1: what is known of files, by address.
-const KEPT: &str = "well-known-files.json";
-/// Letters of a name in an index.
+/// The cache for version 0.1: digests of files, by address.
+const CACHE: &str = "well-known-files.json";
+/// Characters of a name in an index.
 const MAX_NAME: usize = 256;
-/// What a segment of a path may have as it is.
+/// Characters of a segment of a path that are not encoded.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'.')
@@ -31,21 +31,21 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// A site that says at a well-known place which skills it has.
+/// A site with an index of its skills at a well-known address.
 ///
-/// The index of 0.2.0 has the digest of every skill, so that a look is one request. That of
-/// 0.1 has none, so a look asks for every file, those that it knows by their `ETag`.
+/// The index of 0.2.0 has the digest of every skill, so that a look is one request. That of 0.1 has
+/// none, so a look requests every file, known ones with their `ETag`.
 #[derive(Debug)]
 pub struct WellKnown {
     web: Web,
 }
 
-/// Where a look stands.
+/// The state of a look.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Mark {
-    /// Tag of the index of 0.2.0; of 0.1 it says nothing of files.
+    /// The tag of the index of 0.2.0. That of 0.1 need not change when a file does.
     tag: Option<String>,
-    /// Of the listing.
+    /// The digest of the listing.
     digest: String,
 }
 
@@ -74,7 +74,6 @@ struct OldEntry {
     files: Vec<String>,
 }
 
-/// How an item is read.
 #[derive(Serialize, Deserialize)]
 enum Handle {
     Skill { url: String, digest: Digest },
@@ -82,7 +81,6 @@ enum Handle {
     Files { below: String, files: Vec<String> },
 }
 
-/// A file that was read once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct CachedFile {
     tag: String,
@@ -98,12 +96,6 @@ impl WellKnown {
     pub fn new(site: &str, token: Option<&SecretString>, egress: Egress) -> Result<Self, Error> {
         let web = Web::new(site, token, egress)?;
         Ok(Self { web })
-    }
-
-    async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let fetcher = Fetcher::look(&self.web, work, mark).await;
-        let listed = self.listed(&fetcher, mark).await;
-        fetcher.over(listed).await
     }
 
     async fn listed(&self, fetcher: &Fetcher<'_>, mark: Option<&str>) -> Result<Look, Error> {
@@ -164,15 +156,16 @@ impl WellKnown {
                 let (below, mut read, mut left) = (url(&below)?, Files::default(), MAX_SKILL_BYTES);
                 for name in &files {
                     let (path, url) = file(&below, name)?;
-                    let answer = fetcher.get(&url, whole(left)).await?.there()?;
+                    let answer = fetcher.get(&url, Ask::file(left)).await?.there()?;
                     left = left.saturating_sub(answer.body.len() as u64);
                     read.files.insert(path, answer.body.into());
                 }
                 let digests = read.files.iter();
                 let digest =
                     bundle_digest(digests.map(|(path, content)| (path, Digest::of(content))));
+                // The files are requests of their own, and may be of two versions.
                 if digest.to_string() != item.fingerprint {
-                    let below = told(&below);
+                    let below = redacted(&below);
                     let message = format!("what is below {below} changed since it was listed");
                     return Err(Error::Unavailable(message));
                 }
@@ -188,7 +181,11 @@ impl Fetch for WellKnown {
         mark: Option<&'a str>,
         work: &'a Work,
     ) -> BoxFuture<'a, Result<Look, Error>> {
-        Box::pin(self.list(mark, work))
+        Box::pin(async move {
+            let fetcher = Fetcher::look(&self.web, work, mark).await;
+            let listed = self.listed(&fetcher, mark).await;
+            fetcher.over(listed).await
+        })
     }
 
     fn read<'a>(&'a self, item: &'a Item, work: &'a Work) -> BoxFuture<'a, Result<Files, Error>> {
@@ -196,38 +193,28 @@ impl Fetch for WellKnown {
     }
 }
 
-/// As files come: any type, and no more bytes than are left.
-fn whole(left: u64) -> Ask<'static> {
-    Ask {
-        accept: Some("*/*"),
-        max: left.max(1),
-        ..Ask::default()
-    }
-}
-
-/// Bytes that have this digest.
+/// Fetches bytes that must have this digest.
 async fn bytes(
     fetcher: &Fetcher<'_>,
     url: &Url,
     max: u64,
     digest: Digest,
 ) -> Result<Vec<u8>, Error> {
-    let answer = fetcher.get(url, whole(max)).await?.there()?;
+    let answer = fetcher.get(url, Ask::file(max)).await?.there()?;
     if Digest::of(&answer.body) != digest {
         let message = format!(
             "what is at {} is not what the index has the digest of",
-            told(url)
+            redacted(url)
         );
         return Err(Error::Unavailable(message));
     }
     Ok(answer.body)
 }
 
-/// Checks how many skills there are.
 fn count(skills: usize, work: &Work, url: &Url) -> Result<(), Error> {
     let max = work.limits.skills;
     if skills > max {
-        let url = told(url);
+        let url = redacted(url);
         return Err(Error::TooLarge(format!(
             "{url} has {skills} skills, and {max} are the limit"
         )));
@@ -235,7 +222,7 @@ fn count(skills: usize, work: &Work, url: &Url) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the index of 0.2.0 lists.
+/// Lists the skills of an index of 0.2.0.
 fn new(index: &Answer, work: &Work) -> Result<Listing, Error> {
     let entries: Index<Entry> = index.json()?;
     count(entries.skills.len(), work, &index.url)?;
@@ -291,7 +278,7 @@ fn named(name: &str, names: &mut BTreeSet<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// A file below an address, which it does not leave.
+/// A file below an address. As a [`FilePath`] it has no `..`, and does not leave the address.
 fn file(below: &Url, name: &str) -> Result<(FilePath, Url), Error> {
     let path: FilePath = name
         .parse()
@@ -303,21 +290,22 @@ fn file(below: &Url, name: &str) -> Result<(FilePath, Url), Error> {
     Ok((path, url))
 }
 
-/// What the index of 0.1 lists, with the digests of files that are read for it.
+/// Lists the skills of an index of 0.1. Fetches their files, for the digests.
 async fn old(fetcher: &Fetcher<'_>) -> Result<Listing, Error> {
     let work = fetcher.work();
     let index = fetcher.below(INDEX_0_1, Ask::default()).await?.there()?;
     let entries: Index<OldEntry> = index.json()?;
     count(entries.skills.len(), work, &index.url)?;
+    // Before the first request for a file: each of them is one.
     let files: usize = entries.skills.iter().map(|entry| entry.files.len()).sum();
     if files > work.limits.files {
-        let (url, max) = (told(&index.url), work.limits.files);
+        let (url, max) = (redacted(&index.url), work.limits.files);
         return Err(Error::TooLarge(format!(
             "{url} has {files} files, and {max} are the limit"
         )));
     }
     let known: BTreeMap<String, CachedFile> =
-        read_cache(&work.folder, KEPT).await.unwrap_or_default();
+        read_cache(&work.folder, CACHE).await.unwrap_or_default();
     let mut seen = BTreeMap::new();
     let (mut listing, mut names) = (Listing::default(), BTreeSet::new());
     for entry in entries.skills {
@@ -331,11 +319,11 @@ async fn old(fetcher: &Fetcher<'_>) -> Result<Listing, Error> {
             Err(why) => listing.skipped.push((name, why)),
         }
     }
-    write_cache(&work.folder, KEPT, seen).await?;
+    write_cache(&work.folder, CACHE, seen).await?;
     Ok(listing)
 }
 
-/// One skill of an index of 0.1, or why it is none.
+/// One skill of an index of 0.1, or the reason to skip it.
 async fn old_item(
     fetcher: &Fetcher<'_>,
     index: &Url,
@@ -360,9 +348,10 @@ async fn old_item(
         let known = known.get(url.as_str());
         let ask = Ask {
             tag: known.map(|known| known.tag.as_str()),
-            ..whole(left)
+            ..Ask::file(left)
         };
         let answer = match fetcher.get(&url, ask).await {
+            // One skill that is too large costs itself alone.
             Err(Error::TooLarge(why)) => return Ok(Err(why)),
             answer => answer?,
         };

@@ -52,15 +52,14 @@ impl Origin {
 
     fn place(&self, reference: &str, folder: &str) -> Git {
         let url = format!("file://{}", self.0.path().display());
-        Git::new(options(&url, reference, folder)).expect("a place")
+        Git::new(options(&url, reference), folder).expect("a place")
     }
 }
 
-fn options(url: &str, reference: &str, folder: &str) -> GitOptions {
+fn options(url: &str, reference: &str) -> GitOptions {
     GitOptions {
         url: url.to_owned(),
         reference: reference.to_owned(),
-        folder: folder.to_owned(),
         credential: None,
         ssh_key: None,
         known_hosts: None,
@@ -177,7 +176,7 @@ async fn a_folder_or_a_url_that_is_none_is_refused() {
         ("-x", ""),
         ("git@x", ""),
     ] {
-        let refused = Git::new(options(url, "", folder));
+        let refused = Git::new(options(url, ""), folder);
         assert!(matches!(refused, Err(Error::Invalid(_))), "{url} {folder}");
     }
     let origin = Origin::new();
@@ -208,7 +207,7 @@ fn silent() -> (String, oneshot::Receiver<()>, oneshot::Receiver<()>) {
 #[tokio::test]
 async fn dropping_the_future_ends_the_conversation() {
     let (url, is_asked, is_gone) = silent();
-    let place = Git::new(options(&url, "", "")).expect("a place");
+    let place = Git::new(options(&url, ""), "").expect("a place");
     let folder = TempDir::new().expect("a folder");
     let work = work(folder.path());
     tokio::select! {
@@ -222,7 +221,7 @@ async fn dropping_the_future_ends_the_conversation() {
 #[tokio::test]
 async fn a_stop_ends_a_look() {
     let (url, is_asked, is_gone) = silent();
-    let place = Git::new(options(&url, "", "")).expect("a place");
+    let place = Git::new(options(&url, ""), "").expect("a place");
     let folder = TempDir::new().expect("a folder");
     let work = work(folder.path());
     let stops = async {

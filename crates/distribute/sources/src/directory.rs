@@ -1,22 +1,22 @@
 //! A folder on disk with skills in it.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 
 use super::{Error, Fetch, Files, Item, Listing, Look, Work, run_blocking};
 use model::{Digest, FilePath, Problem, Severity, bundle_digest};
 
-/// Rules of files that could not be read, or not all of them, as [`skill_folder::read`] names them.
+/// The rule of a file that could not be read, as [`skill_folder::read`] names it.
 const UNREADABLE: &str = "file-unreadable";
 
-/// Rule of a file that stands for one in Large File Storage, as [`skill_folder::read`] names it.
+/// The rule of a pointer to a file in Large File Storage, as [`skill_folder::read`] names it.
 const POINTER: &str = "file-lfs-pointer";
 
 /// A folder on disk. Skills are found and read as the command line does it.
 ///
-/// Every look reads every file, as times of files do not tell what is in them; what was read
-/// is not kept.
+/// Every look reads every file, as the time of a file says nothing of its bytes. The bytes are
+/// not kept.
 #[derive(Debug, Clone)]
 pub struct Directory {
     root: PathBuf,
@@ -49,7 +49,7 @@ impl Fetch for Directory {
                 stop: work.stop.child_token(),
                 ..work.clone()
             };
-            // Whoever drops this wants no more of it.
+            // Dropping this future does not end the thread that lists, so the guard has it stop.
             let _stops = inner.stop.clone().drop_guard();
             let listing = on_disk(work, move || list(&root, &inner)).await?;
             if mark == Some(listing.mark.as_str()) {
@@ -65,18 +65,16 @@ impl Fetch for Directory {
     }
 }
 
-/// Waits for what a thread for disks does, but no longer than anybody wants it.
+/// Waits for a thread that reads the disk, until the time is over or nobody wants it any more.
 async fn on_disk<T: Send + 'static>(
     work: &Work,
-    done: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    read: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let done = tokio::time::timeout(work.limits.time, run_blocking(done));
-    tokio::select! {
-        () = work.stop.cancelled() => Err(Error::Stopped),
-        done = done => match done {
-            Ok(done) => done,
-            Err(_) => Err(Error::Unavailable("the folder was not read in time".to_owned())),
-        },
+    let late = |_| Error::Unavailable("the folder was not read in time".to_owned());
+    let read = tokio::time::timeout(work.limits.time, run_blocking(read));
+    match work.stop.run_until_cancelled(read).await {
+        None => Err(Error::Stopped),
+        Some(read) => read.map_err(late)?,
     }
 }
 
@@ -90,7 +88,7 @@ pub(crate) fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
         }
         Err(error) => return Err(Error::Refused(format!("`{shown}`: {error}"))),
     }
-    // A folder that vanished on the way is there or not at the next look.
+    // Transient, since a folder that vanished during the walk is there or not at the next look.
     let is_wanted = || !work.stop.is_cancelled();
     let found = skill_folder::find_while(root, &is_wanted).map_err(Error::Unavailable)?;
     let found = found.ok_or(Error::Stopped)?;
@@ -113,7 +111,7 @@ pub(crate) fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
                 .push((shown.to_string(), "its path is not UTF-8".to_owned()));
             continue;
         };
-        let read = whole(root, &path)?;
+        let read = read_whole(root, &path)?;
         files += read.files.len();
         bytes += read
             .files
@@ -126,7 +124,7 @@ pub(crate) fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
             return Err(Error::TooLarge(message));
         }
         listing.items.push(Item {
-            fingerprint: print(&read),
+            fingerprint: fingerprint(&read),
             handle: path.clone(),
             path,
             ..Item::default()
@@ -136,6 +134,7 @@ pub(crate) fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
         let path = folder.strip_prefix(root).unwrap_or(&folder).display();
         listing.skipped.push((path.to_string(), why));
     }
+    // With what was skipped: one that can be read now must not count as no change.
     let all = serde_json::to_vec(&(&listing.items, &listing.skipped)).unwrap_or_default();
     listing.mark = Digest::of(&all).to_string();
     Ok(listing)
@@ -152,16 +151,18 @@ fn inside(root: &Path, folder: &Path) -> Option<String> {
     })
 }
 
-/// The files of a skill, unless one of them vanished meanwhile: half a skill is none. One that
-/// may not be read is a problem of the skill, and so is a SKILL.md that stands for another file:
-/// it will at the next look as well.
-fn whole(root: &Path, path: &str) -> Result<skill_folder::SkillFiles, Error> {
+/// The files of a skill. One that vanishes while it is read is an error of the look, since half a
+/// skill is none. One that may not be read is a problem of the skill, and so is a SKILL.md that is
+/// a pointer: they will be at the next look as well.
+fn read_whole(root: &Path, path: &str) -> Result<skill_folder::SkillFiles, Error> {
     let inside = Path::new(if path == "." { "" } else { path });
     let folder = root.join(inside);
     let mut read = skill_folder::read_below(root, inside);
     let is_skill_md = |path: &str| path.eq_ignore_ascii_case(FilePath::SKILL_MD);
     let has_skill_md = read.files.keys().any(|path| is_skill_md(path.as_str()));
     for problem in &mut read.problems {
+        // A warning elsewhere. Here it refuses the skill, or the check below would take the
+        // SKILL.md for vanished, and with it fail the whole source at each look.
         if problem.rule == POINTER && is_skill_md(&problem.file) && !has_skill_md {
             problem.severity = Severity::Error;
         }
@@ -182,8 +183,8 @@ fn whole(root: &Path, path: &str) -> Result<skill_folder::SkillFiles, Error> {
     Ok(read)
 }
 
-/// Stands for the bytes of a skill, and for what keeps it from being one.
-fn print(read: &skill_folder::SkillFiles) -> String {
+/// Stands for the bytes of a skill, and for the problems that refuse it.
+fn fingerprint(read: &skill_folder::SkillFiles) -> String {
     let files = read.files.iter();
     let digest = bundle_digest(files.map(|(path, content)| (path, Digest::of(content))));
     if !read.is_refused() {
@@ -195,14 +196,10 @@ fn print(read: &skill_folder::SkillFiles) -> String {
 
 fn read(root: &Path, item: &Item) -> Result<Files, Error> {
     let wrong = || Error::Invalid("this is no item of the folder".to_owned());
+    // Handles are stored, and a record is no reason to read elsewhere on this machine.
     let below = Path::new(&item.handle);
-    let is_inside = below.components().all(|part| {
-        matches!(
-            part,
-            std::path::Component::Normal(_) | std::path::Component::CurDir
-        )
-    });
-    if !is_inside {
+    let is_inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !below.components().all(is_inside) {
         return Err(wrong());
     }
     let folder = if item.handle == "." {
@@ -217,16 +214,14 @@ fn read(root: &Path, item: &Item) -> Result<Files, Error> {
             folder.display()
         )));
     }
-    // A folder on the way may have become a link since.
-    let (place, top) = (
-        skill_folder::absolute(&folder),
-        skill_folder::absolute(root),
-    );
-    if !place.starts_with(top) {
+    // A folder on the path may have become a link out of the root since it was listed.
+    if !skill_folder::absolute(&folder).starts_with(skill_folder::absolute(root)) {
         return Err(wrong());
     }
-    let read = whole(root, &item.handle)?;
-    if print(&read) != item.fingerprint {
+    let read = read_whole(root, &item.handle)?;
+    // Else these bytes would be published under the fingerprint of others, and the next sync
+    // would see no change.
+    if fingerprint(&read) != item.fingerprint {
         let folder = folder.display();
         let message = format!("`{folder}` changed since it was listed");
         return Err(Error::Unavailable(message));

@@ -1,17 +1,17 @@
-//! Why a place cannot be looked at or read.
+//! Errors of looks and reads.
 
 use std::time::Duration;
 
 use super::RateLimit;
 
-/// A place with skills cannot be looked at, or one of its skills not be read.
+/// A place cannot be listed, or one of its skills cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// What names the place is wrong: an address of another kind, a ref that is none. Trying
-    /// again changes nothing.
+    /// The address or the ref of the place is invalid, or what it sent. Trying again changes
+    /// nothing.
     #[error("{0}")]
     Invalid(String),
-    /// This build leaves out what looks at such places, the feature of this name.
+    /// This build leaves out such places, by the feature of this name.
     #[error("this build leaves out the feature `{0}`")]
     NotBuilt(&'static str),
     /// The place is not there, or does not let the caller in. Trying again changes nothing
@@ -26,7 +26,7 @@ pub enum Error {
         /// What sort of address it is, such as `a private address`.
         what: String,
     },
-    /// It has more than the limits allow.
+    /// It exceeds a limit.
     #[error("{0}")]
     TooLarge(String),
     /// The place asks callers to come back later.
@@ -34,7 +34,7 @@ pub enum Error {
     RateLimited {
         /// When to come back, from now on.
         after: Duration,
-        /// What it said of its limit.
+        /// The limit, where the place reports it.
         limit: Option<RateLimit>,
     },
     /// No answer, a broken one, or one that took too long: trying again may help.

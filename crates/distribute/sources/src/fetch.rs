@@ -1,4 +1,4 @@
-//! What every kind of place does.
+//! The interface of all kinds of places.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,18 +14,18 @@ use tokio_util::sync::CancellationToken;
 use super::Error;
 use model::{FilePath, Problem};
 
-/// Bounds of one look, and of what is read after it.
+/// Bounds of one look, and of the reads that follow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes that are fetched.
     pub bytes: u64,
-    /// Files that the place may have, of skills and around them.
+    /// Files that the place may have, in skills and outside of them.
     pub files: usize,
     /// Skills that it may have.
     pub skills: usize,
     /// How long a look may take; reading one skill may take as long again.
     pub time: Duration,
-    /// How long the other side may be silent.
+    /// How long the other side may send nothing.
     pub silence: Duration,
     /// Redirects of one request.
     pub redirects: usize,
@@ -44,14 +44,14 @@ impl Default for Limits {
     }
 }
 
-/// What a look is made with.
+/// The context of a look or a read.
 #[derive(Clone)]
 pub struct Work {
-    /// A folder of the place's own, for what is worth keeping between looks. It exists.
+    /// A folder of the place's own, as its cache between looks. It exists.
     pub folder: PathBuf,
     /// Its bounds.
     pub limits: Limits,
-    /// Set when nobody wants the result any more.
+    /// Cancelled when nobody wants the result any more.
     pub stop: CancellationToken,
 }
 
@@ -64,64 +64,66 @@ impl fmt::Debug for Work {
     }
 }
 
-/// What came of a look.
+/// The result of a look.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Look {
     /// Nothing changed since the look that gave the mark.
     Unchanged {
-        /// What the place said of its limit.
+        /// The rate limit, where the place reports it.
         rate_limit: Option<RateLimit>,
     },
-    /// What there is now.
+    /// The skills that there are now.
     Listing(Listing),
 }
 
-/// What a place has.
+/// The skills of a place.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Listing {
-    /// Where this look stands, for the next one: a commit, `ETag`s, a resume token. Of no
-    /// meaning to others; 64 KiB at most.
+    /// The state of this look, for the next one: a commit, `ETag`s, a resume token. Opaque to
+    /// callers; 64 KiB at most.
     pub mark: String,
     /// For people: the commit, the number of an index.
     pub revision: String,
     /// Every skill that the place has, the shortest path first, by segments.
     pub items: Vec<Item>,
-    /// What the place has that is no skill that could be read, each with its path and why.
+    /// Skills that could not be read and folders that were not looked into: each path with the
+    /// reason.
     pub skipped: Vec<(String, String)>,
-    /// Why what there is now does not follow from what the mark stood for: history that was
-    /// rewritten, a tag that moved, another owner. As a clause, such as `the history of main
-    /// was rewritten`. What changed is to be looked at by a person.
+    /// Why the place now does not follow from the one of the mark: history that was rewritten,
+    /// a tag that moved, another owner. As a clause, such as `the history of main was rewritten`.
+    /// A person should review what changed.
     pub break_in_history: Option<String>,
-    /// What the place said of its limit.
+    /// The rate limit, where the place reports it.
     pub rate_limit: Option<RateLimit>,
 }
 
 impl Listing {
-    /// Puts the skills in the order that they are to have: those with the fewest segments first.
+    /// Sorts the skills: those with the fewest segments first, then by path.
     pub fn sort(&mut self) {
-        let place = |item: &Item| item.path.matches('/').count();
+        // Of two skills with one name, the first in this order gets the id.
+        let depth = |item: &Item| item.path.matches('/').count();
         self.items
-            .sort_by(|a, b| (place(a), &a.path).cmp(&(place(b), &b.path)));
+            .sort_by(|a, b| (depth(a), &a.path).cmp(&(depth(b), &b.path)));
     }
 }
 
-/// A skill of a place, as a look lists it.
+/// A skill, as a look lists it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Item {
-    /// Its path inside the place, such as `skills/refunds`; unique in a listing. The place's
-    /// words: it is shown, and never opened.
+    /// Its path inside the place, such as `skills/refunds`; unique in a listing. A stranger's
+    /// text: it is shown, and never opened.
     pub path: String,
     /// Stands for its bytes: a tree's id, a digest, an `ETag`.
     pub fingerprint: String,
-    /// Whose it is, where the place holds skills of several; one segment of an id.
+    /// Its author, where the place has skills of several; one segment of an id.
     pub author: Option<String>,
-    /// What the kind of place needs to read it.
+    /// How to read it; opaque to callers.
     pub handle: String,
-    /// What the repository that it is in has to show.
+    /// Facts about its repository.
     pub facts: Option<RepositoryFacts>,
 }
 
-/// What a repository has to show.
+/// Facts about a repository, as its host shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RepositoryFacts {
     /// Its page.
@@ -134,7 +136,7 @@ pub struct RepositoryFacts {
     pub open_issues: u64,
     /// SPDX id of its licence; empty: none is known.
     pub license: String,
-    /// There are tests beside the skill, or in it.
+    /// There are tests, in the skill or next to it.
     pub has_tests: bool,
     /// There are examples.
     pub has_examples: bool,
@@ -142,7 +144,7 @@ pub struct RepositoryFacts {
     pub pushed_at: Option<Timestamp>,
 }
 
-/// What a place said of its limit.
+/// A rate limit, as a place reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimit {
     /// Requests that are left.
@@ -153,21 +155,21 @@ pub struct RateLimit {
     pub resets_at: Timestamp,
 }
 
-/// The files of a skill, and what was odd about them.
+/// The files of a skill, and the problems with them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Files {
     /// The files, by path.
     pub files: BTreeMap<FilePath, Bytes>,
-    /// What was left out, and why the rest is no skill.
+    /// Files that were left out, and reasons why the rest is no skill.
     pub problems: Vec<Problem>,
-    /// The version that the place calls it by, where it does so outside of the files.
+    /// Its version, where the place has it outside of the files.
     pub version: Option<String>,
 }
 
-/// A place with skills. Dropping a future gives up what it does.
+/// A place with skills. Dropping a future cancels its work.
 pub trait Fetch: Send + Sync + fmt::Debug {
-    /// Says what there is. With the mark of an earlier look it may say that nothing changed;
-    /// without one it never does.
+    /// Lists the skills. With the mark of an earlier look the result may be
+    /// [`Look::Unchanged`]; without one it never is.
     fn look<'a>(
         &'a self,
         mark: Option<&'a str>,

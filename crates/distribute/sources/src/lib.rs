@@ -1,12 +1,12 @@
-//! Where skills come from: what every place of skills does, and folders on this machine.
+//! Places with skills: the interface of all kinds, and folders on this machine.
 //!
-//! A [`Fetch`] is one such place. It is looked at, and lists what it has; what is new there is
-//! read, skill by skill.
+//! A [`Fetch`] is one such place. A look lists its skills; those that are new are read, one by
+//! one.
 //!
 //! Rules:
 //!
-//! * A look says what there is *now*, whole: what it does not list is not there. A place that
-//!   cannot be read whole is an error, never a shorter list.
+//! * A look lists all that there is *now*: what it does not list is not there. A place that
+//!   cannot be listed in full is an error, never a shorter list.
 //! * Two looks that give an item the same fingerprint stand for the same bytes.
 //! * Nothing is written but in the folder that [`Work`] names, and nothing there matters: it
 //!   may be deleted at any time.
@@ -14,8 +14,7 @@
 //!   checked after names are resolved, and no text of a place becomes a path.
 //! * A secret is in no error, no log and no record.
 //!
-//! Not here: places elsewhere (`remote_sources`), what becomes of what is read (`sync`),
-//! schedules, state.
+//! Not here: places on the network (`remote_sources`), publishing, schedules and state (`sync`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(

@@ -1,7 +1,7 @@
-//! Taking in what a source has: reading, deciding ids, publishing, withdrawing.
+//! Applies a listing of a source: reads, decides ids, publishes, withdraws.
 //!
 //! Files are read some ahead, in the order of the listing; ids are decided in that order, so
-//! that the shortest path has an id whatever is quicker; publishing goes on side by side.
+//! that the shortest path gets an id whichever is read sooner; publishing is concurrent.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,13 +9,14 @@ use std::sync::Arc;
 use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::engine::RECORDS_PER_BATCH;
 use super::plan::{Plan, plan};
-use super::publish::{Effect, ReadSkill, words};
+use super::publish::{Effect, ReadSkill, describe, refusal};
 use super::record::{ItemRecord, STATES, Skipped, State};
-use super::source_sync::{Fault, SourceSync, aside, ends};
+use super::source_sync::{Fault, SourceSync, blocking, ends};
 use super::{Kind, Phase, SourceResult, items, namespace, withdraw};
 use executor::Kind as WorkKind;
-use model::{Digest, Principal, Severity, SkillId, SkillKey};
+use model::{Digest, Principal, SkillId, SkillKey};
 use registry::{Bundle, Caller};
 use sources::Item;
 use store::Batch;
@@ -24,43 +25,42 @@ use store::Batch;
 const READ_AHEAD_CONCURRENCY: usize = 8;
 /// Skills that are published at once.
 const PUBLISH_CONCURRENCY: usize = 32;
-/// Skills of a source that cannot be read before the rest is left for later.
+/// Skills of a source that may be unreadable before the rest is left for later: a place that
+/// answers none of them would else be asked, with retries, for each of thousands.
 const MAX_UNREADABLE: usize = 20;
-/// Records that one batch writes.
-const RECORDS_PER_BATCH: usize = 256;
 
-/// The item that a skill of this source is.
+/// The item that owns a skill of this source.
 struct Owner {
     path: String,
     digest: Option<Digest>,
 }
 
-/// What is to become of an item.
 enum Decision {
     Publish(SkillId, ReadSkill),
+    /// Skip it, and give up the skill that it was.
     Skip(Skipped),
-    /// The same, and what is here of it goes on serving.
+    /// Skip it, and go on serving the version that is here.
     Stay(Skipped),
 }
 
-/// What is known while a source is taken in.
-struct Taking {
-    /// Places of the items in the listing, by path.
+/// The state of a source while a listing is applied.
+struct Applied {
+    /// Positions of the items in the listing, by path.
     order: HashMap<String, usize>,
-    /// The item of each skill of this source.
-    claims: HashMap<SkillKey, Owner>,
-    /// What was known before of the items to read, by path.
+    /// The item that owns each skill of this source.
+    owners: HashMap<SkillKey, Owner>,
+    /// The old records of the items to read, by path.
     before: HashMap<String, ItemRecord>,
-    /// What is known now, by path.
-    kept: HashMap<String, ItemRecord>,
+    /// The records as they are now, by path.
+    records: HashMap<String, ItemRecord>,
     /// Items that could not be read.
     unreadable: usize,
 }
 
-impl Taking {
+impl Applied {
     fn new(listing: &[Item], known: &HashMap<String, ItemRecord>) -> Self {
         let order = listing.iter().enumerate();
-        let claims = known.values().filter_map(|record| {
+        let owners = known.values().filter_map(|record| {
             let owner = Owner {
                 path: record.item.path.clone(),
                 digest: record.digest,
@@ -69,24 +69,29 @@ impl Taking {
         });
         Self {
             order: order.map(|(at, item)| (item.path.clone(), at)).collect(),
-            claims: claims.collect(),
+            owners: owners.collect(),
             before: HashMap::new(),
-            kept: HashMap::new(),
+            records: HashMap::new(),
             unreadable: 0,
         }
     }
 
     fn owns(&self, key: &SkillKey, path: &str) -> bool {
-        self.claims.get(key).is_some_and(|owner| owner.path == path)
+        self.owners.get(key).is_some_and(|owner| owner.path == path)
     }
 
-    /// Tells what was not taken, in the order of the listing.
+    /// The skills that items are now.
+    fn skills(&self) -> HashSet<SkillKey> {
+        let skills = self.records.values().filter_map(|r| r.skill.as_ref());
+        skills.map(SkillId::key).collect()
+    }
+
+    /// Adds the skips to the result, in the order of the listing.
     fn list_skips(&self, result: &mut SourceResult) {
-        let mut skipped: Vec<_> = self
-            .kept
-            .values()
-            .filter_map(|record| Some((&record.item.path, record.skipped.as_ref()?)))
-            .collect();
+        let records = self.records.values();
+        let skipped =
+            records.filter_map(|record| Some((&record.item.path, record.skipped.as_ref()?)));
+        let mut skipped: Vec<_> = skipped.collect();
         skipped.sort_by_key(|(path, _)| self.order.get(*path));
         for (path, skipped) in skipped {
             result.skip(path, skipped.reason());
@@ -99,7 +104,7 @@ impl SourceSync<'_> {
         Caller::new(Principal::source(&self.source.id))
     }
 
-    /// Has the registry hold what the source has. Answers how many skills are its own.
+    /// Brings the registry in step with a listing. Returns how many skills are the source's own.
     pub(crate) async fn apply(
         &self,
         listing: Vec<Item>,
@@ -108,7 +113,7 @@ impl SourceSync<'_> {
         state: &mut State,
         result: &mut SourceResult,
     ) -> Result<u32, Fault> {
-        let mut taking = Taking::new(&listing, &known);
+        let mut applied = Applied::new(&listing, &known);
         let is_full = self.request.kind == Kind::Full;
         let Plan {
             read,
@@ -118,40 +123,43 @@ impl SourceSync<'_> {
         } = {
             let (inner, id) = (Arc::clone(&self.engine.0), self.source.id.clone());
             let is_here = move |record: &ItemRecord| items::is_here(&inner, &id, record);
-            aside(move || plan(listing, known, is_full, is_here)).await?
+            blocking(move || plan(listing, known, is_full, is_here)).await?
         };
-        taking.before = before;
+        applied.before = before;
         let was_unfinished = state.is_unfinished;
         let writes = !read.is_empty() || !gone.is_empty();
         if writes && !was_unfinished {
-            // Written before anything else: a sync that is killed leaves this, and the next
-            // one compares claims with what the source has.
+            // Before anything else is written: a sync that is killed leaves this mark, and only
+            // the next one then compares the claims of all sources with what this one has.
             state.is_unfinished = true;
             let mut batch = Batch::new();
             batch.put(&STATES, &self.source.id, state);
             self.engine.0.store.commit(batch).await?;
         }
         self.phase(Phase::Processing, read.len());
-        self.renew(unchanged, &mut taking.kept).await?;
-        self.read_and_publish(read, at, &mut taking, result).await?;
-        self.displace(&mut taking).await?;
-        self.withdraw_gone(&gone, &taking, result).await?;
+        self.renew(unchanged, &mut applied.records).await?;
+        // Nothing is withdrawn before all is published: a skill that moved in the source has
+        // its new item by then, and is not away in between.
+        self.read_and_publish(read, at, &mut applied, result)
+            .await?;
+        self.displace(&mut applied).await?;
+        self.withdraw_gone(&gone, &applied, result).await?;
         if was_unfinished {
-            self.withdraw_strays(&taking.kept, result).await?;
+            self.withdraw_strays(&applied, result).await?;
         }
         state.is_unfinished = false;
-        taking.list_skips(result);
-        let skills = taking.kept.values();
-        let skills = skills.filter(|record| record.skill.is_some()).count();
+        applied.list_skips(result);
+        let records = applied.records.values();
+        let skills = records.filter(|record| record.skill.is_some()).count();
         Ok(u32::try_from(skills).unwrap_or(u32::MAX))
     }
 
-    /// Reads items in their order, and publishes what was read, side by side.
+    /// Reads items in their order, and publishes them concurrently.
     async fn read_and_publish(
         &self,
         read: Vec<Item>,
         (revision, break_in_history): (&str, Option<&str>),
-        taking: &mut Taking,
+        applied: &mut Applied,
         result: &mut SourceResult,
     ) -> Result<(), Fault> {
         let mut reading = stream::iter(read)
@@ -168,7 +176,9 @@ impl SourceSync<'_> {
             let next = tokio::select! {
                 Some(done) = publishing.next(), if !publishing.is_empty() => {
                     match done {
-                        Ok(done) => self.count(done, &mut taking.kept, result),
+                        Ok(done) => self.count(done, applied, result),
+                        // Publishes that began run to their end, and are recorded: the next sync
+                        // does not read these again.
                         Err(fault) => (more, failed) = (false, Some(fault)),
                     }
                     continue;
@@ -180,8 +190,9 @@ impl SourceSync<'_> {
                 more = false;
                 continue;
             };
-            let old = taking.before.get(&item.path).cloned();
-            match self.choose(&item, read, old.as_ref(), taking) {
+            let old = applied.before.get(&item.path).cloned();
+            // Here and not in the futures below: the claims change in the order of the listing.
+            match self.choose(&item, read, old.as_ref(), applied) {
                 Ok(chosen) => publishing.push(async move {
                     let old = old.as_ref();
                     match chosen {
@@ -193,46 +204,44 @@ impl SourceSync<'_> {
                         Decision::Stay(skipped) => self.skip(item, skipped, old, old).await,
                     }
                 }),
-                // What was read before is published all the same.
+                // Items that were read before are published all the same.
                 Err(fault) => (more, failed) = (false, Some(fault)),
             }
         }
         failed.map_or(Ok(()), Err)
     }
 
-    /// What is to become of an item that was read, or could not be.
+    /// Decides what to do with an item that was read, or could not be.
     fn choose(
         &self,
         item: &Item,
         read: Result<Result<ReadSkill, Skipped>, Fault>,
         old: Option<&ItemRecord>,
-        taking: &mut Taking,
+        applied: &mut Applied,
     ) -> Result<Decision, Fault> {
         let skill = old.and_then(|old| old.skill.as_ref());
         if let Some(skill) = skill
-            && taking.owns(&skill.key(), &item.path)
+            && applied.owns(&skill.key(), &item.path)
         {
-            // It may have another id now; whoever waited for this one may have it.
-            taking.claims.remove(&skill.key());
+            // It may have another id now, and a later item may want this one.
+            applied.owners.remove(&skill.key());
         }
         let skipped = match read {
             Ok(Ok(read)) => {
-                let id = self.decide(item, &read, taking);
-                return Ok(match id {
-                    Ok(id) => Decision::Publish(id, read),
-                    Err(skipped) => Decision::Skip(skipped),
-                });
+                let id = self.decide(item, &read, applied);
+                return Ok(id.map_or_else(Decision::Skip, |id| Decision::Publish(id, read)));
             }
             Ok(Err(skipped)) => skipped,
-            Err(Fault::Place(error)) if taking.unreadable < MAX_UNREADABLE && !ends(&error) => {
-                taking.unreadable += 1;
+            Err(Fault::Place(error)) if applied.unreadable < MAX_UNREADABLE && !ends(&error) => {
+                applied.unreadable += 1;
                 Skipped::State(format!("it could not be read: {error}"))
             }
             Err(fault) => return Err(fault),
         };
-        // What is here of a skill that cannot be read any more goes on serving.
+        // A skill that cannot be read any more keeps its id and its version here: it may be a
+        // fault of the moment.
         if let Some((old, skill)) = old.zip(skill) {
-            taking.claims.entry(skill.key()).or_insert_with(|| Owner {
+            applied.owners.entry(skill.key()).or_insert_with(|| Owner {
                 path: item.path.clone(),
                 digest: old.digest,
             });
@@ -241,13 +250,13 @@ impl SourceSync<'_> {
     }
 
     /// Takes skills from items that lost their ids to one that goes before them.
-    async fn displace(&self, taking: &mut Taking) -> Result<(), Fault> {
-        let displaced: Vec<ItemRecord> = taking
-            .kept
+    async fn displace(&self, applied: &mut Applied) -> Result<(), Fault> {
+        let displaced: Vec<ItemRecord> = applied
+            .records
             .values()
             .filter(|record| {
                 let key = record.skill.as_ref().map(SkillId::key);
-                key.is_some_and(|key| !taking.owns(&key, &record.item.path))
+                key.is_some_and(|key| !applied.owns(&key, &record.item.path))
             })
             .cloned()
             .collect();
@@ -255,64 +264,52 @@ impl SourceSync<'_> {
             let reason = "its id is taken by a skill of this source that is less deep, or goes before it by name";
             record.skill = None;
             record.skipped = Some(Skipped::State(reason.to_owned()));
-            let mut batch = Batch::new();
-            items::put(&mut batch, &self.source.id, &record);
-            self.engine.0.store.commit(batch).await?;
-            taking.kept.insert(record.item.path.clone(), record);
+            self.store_item(&record).await?;
+            applied.records.insert(record.item.path.clone(), record);
         }
         Ok(())
     }
 
-    /// What a record says is so: the skill is there, and this source's.
+    /// The record still holds: the skill exists, and its item of this source owns it.
     pub(crate) fn is_here(&self, record: &ItemRecord) -> bool {
         items::is_here(&self.engine.0, &self.source.id, record)
     }
 
-    /// Notes what a place says anew of items that are as they were.
+    /// Stores what changed about items whose files did not, such as the stars of a repository.
     async fn renew(
         &self,
         unchanged: Vec<(ItemRecord, Item)>,
-        kept: &mut HashMap<String, ItemRecord>,
+        records: &mut HashMap<String, ItemRecord>,
     ) -> Result<(), Fault> {
-        let mut batch = Batch::new();
-        let mut writes = 0;
+        let mut changed = Vec::new();
         for (mut record, item) in unchanged {
             if record.item != item {
                 record.item = item;
-                items::put(&mut batch, &self.source.id, &record);
-                writes += 1;
-                if writes % RECORDS_PER_BATCH == 0 {
-                    self.engine
-                        .0
-                        .store
-                        .commit(std::mem::take(&mut batch))
-                        .await?;
-                }
+                changed.push(record.item.path.clone());
             }
-            kept.insert(record.item.path.clone(), record);
+            records.insert(record.item.path.clone(), record);
         }
-        if writes % RECORDS_PER_BATCH != 0 {
+        for paths in changed.chunks(RECORDS_PER_BATCH) {
+            let mut batch = Batch::new();
+            for record in paths.iter().filter_map(|path| records.get(path)) {
+                items::put(&mut batch, &self.source.id, record);
+            }
             self.engine.0.store.commit(batch).await?;
         }
         Ok(())
     }
 
-    /// Reads the files of an item.
     async fn read(&self, item: &Item) -> Result<Result<ReadSkill, Skipped>, Fault> {
-        let files = match self.patiently(|| self.fetch.read(item, &self.work)).await {
+        let files = match self.retry(|| self.fetch.read(item, &self.work)).await {
             Ok(files) => files,
-            // Nothing that is tried again changes that.
+            // The place has it so. It is not read again before its fingerprint changes.
             Err(error @ (sources::Error::Invalid(_) | sources::Error::TooLarge(_))) => {
                 return Ok(Err(Skipped::Bytes(error.to_string())));
             }
             Err(error) => return Err(Fault::Place(error)),
         };
-        if let Some(problem) = files
-            .problems
-            .iter()
-            .find(|problem| problem.severity == Severity::Error)
-        {
-            return Ok(Err(Skipped::Bytes(words(problem))));
+        if let Some(problem) = refusal(&files.problems) {
+            return Ok(Err(Skipped::Bytes(describe(problem))));
         }
         let folder = item.path.rsplit('/').next().unwrap_or_default().to_owned();
         let bundle = Bundle {
@@ -322,7 +319,8 @@ impl SourceSync<'_> {
             strict: false,
         };
         let executor = self.engine.0.registry.executor().clone();
-        // A task: what is read ahead is not always polled, and must not keep a permit then.
+        // A task: reads ahead are not polled while as many are published as may be, and must not
+        // hold a permit of the executor then, which those wait for.
         let reading = tokio::spawn(async move {
             let read = executor.run(WorkKind::Import, move |_| {
                 let candidate = bundle.read();
@@ -334,32 +332,28 @@ impl SourceSync<'_> {
         let read = read.map_err(|error| executor::Error::Failed(error.to_string()));
         let read = read.and_then(|read| read).map_err(registry::Error::from);
         let (bundle, candidate) = read?;
-        let refused = candidate
-            .problems
-            .iter()
-            .find(|problem| problem.severity == Severity::Error);
-        match (&candidate.id, refused) {
+        match (&candidate.id, refusal(&candidate.problems)) {
             (Some(id), None) => Ok(Ok(ReadSkill {
                 slug: id.slug().to_owned(),
                 digest: candidate.digest,
                 version: files.version,
                 bundle,
             })),
-            (_, Some(problem)) => Ok(Err(Skipped::Bytes(words(problem)))),
+            (_, Some(problem)) => Ok(Err(Skipped::Bytes(describe(problem)))),
             (None, None) => Ok(Err(Skipped::Bytes(
                 "it has no name that makes an id".to_owned(),
             ))),
         }
     }
 
-    /// The id that an item gets, unless it is another's.
-    fn decide(&self, item: &Item, read: &ReadSkill, all: &mut Taking) -> Result<SkillId, Skipped> {
+    /// The id that an item gets, unless another one has it.
+    fn decide(&self, item: &Item, read: &ReadSkill, all: &mut Applied) -> Result<SkillId, Skipped> {
         let id = namespace::id(self.source, item, &read.slug)
             .map_err(|error| Skipped::Bytes(error.to_string()))?;
         let key = id.key();
-        if let Some(other) = all.claims.get(&key) {
+        if let Some(other) = all.owners.get(&key) {
             let at = |path: &String| all.order.get(path).copied();
-            // What is no longer listed gives its id up.
+            // An item that is no longer listed has no position, and gives its id up.
             if at(&other.path).is_some_and(|other| Some(other) < at(&item.path)) {
                 let Owner { path, digest } = other;
                 return Err(Skipped::State(if *digest == Some(read.digest) {
@@ -374,6 +368,7 @@ impl SourceSync<'_> {
         let inner = &self.engine.0;
         let claim = items::claim(&inner.store, &key);
         match claim.map_err(|error| Skipped::State(error.to_string()))? {
+            // The claim of a source that is no longer set up binds nobody.
             Some(claim)
                 if claim.source != self.source.id && self.engine.source(&claim.source).is_ok() =>
             {
@@ -393,11 +388,11 @@ impl SourceSync<'_> {
             path: item.path.clone(),
             digest: Some(read.digest),
         };
-        all.claims.insert(key, owner);
+        all.owners.insert(key, owner);
         Ok(id)
     }
 
-    /// There is such a skill, and no source published its last version.
+    /// The skill exists, and no source published its last version.
     fn is_a_persons(&self, id: &SkillId) -> bool {
         let registry = &self.engine.0.registry;
         if registry.catalog().get(&id.key()).is_none() {
@@ -405,13 +400,14 @@ impl SourceSync<'_> {
         }
         let page = registry.list_versions(id, 1, "");
         let last = page.ok().and_then(|page| page.versions.into_iter().next());
+        // Where it is not known, the skill is left alone.
         last.is_none_or(|last| !last.version.created_by.is_source())
     }
 
     fn count(
         &self,
         (record, effect): (ItemRecord, Effect),
-        kept: &mut HashMap<String, ItemRecord>,
+        applied: &mut Applied,
         result: &mut SourceResult,
     ) {
         self.step();
@@ -421,17 +417,17 @@ impl SourceSync<'_> {
             Effect::Updated => result.updated += 1,
             Effect::Held => result.held += 1,
         }
-        kept.insert(record.item.path.clone(), record);
+        applied.records.insert(record.item.path.clone(), record);
     }
 
     /// Withdraws skills that are this source's, and no item's: their items became other skills
-    /// in a sync that ended before its end.
+    /// in a sync that did not finish.
     async fn withdraw_strays(
         &self,
-        kept: &HashMap<String, ItemRecord>,
+        applied: &Applied,
         result: &mut SourceResult,
     ) -> Result<(), Fault> {
-        let current = skills_of(kept);
+        let current = applied.skills();
         for key in self.engine.claimed(&self.source.id)? {
             let registry = &self.engine.0.registry;
             let head = registry.catalog().get(&key).cloned();
@@ -442,10 +438,11 @@ impl SourceSync<'_> {
         Ok(())
     }
 
-    /// Withdraws a skill that the source has no more; whether there was one.
+    /// Withdraws a skill that the source no longer has. Returns whether there was one.
     async fn withdraw(&self, skill: &SkillId) -> Result<bool, Fault> {
         let reason = format!("the source `{}` has it no more", self.source.id);
-        // The claim stays: the skill comes back when its source has it again.
+        // The claim stays: the skill comes back when its source has it again, and no other
+        // source gets its id meanwhile.
         let (registry, caller) = (&self.engine.0.registry, self.caller());
         Ok(withdraw::withdraw(registry, skill, &reason, &caller).await?)
     }
@@ -454,45 +451,32 @@ impl SourceSync<'_> {
     async fn withdraw_gone(
         &self,
         gone: &[ItemRecord],
-        taking: &Taking,
+        applied: &Applied,
         result: &mut SourceResult,
     ) -> Result<(), Fault> {
-        let inner = &self.engine.0;
-        let current = skills_of(&taking.kept);
-        let renamed = taking
-            .before
-            .values()
-            .filter(|record| taking.kept.contains_key(&record.item.path));
+        let current = applied.skills();
+        let renamed = applied.before.values();
+        let renamed = renamed.filter(|record| applied.records.contains_key(&record.item.path));
         self.phase(Phase::Storing, gone.len());
-        for (record, is_gone) in gone
-            .iter()
-            .map(|record| (record, true))
-            .chain(renamed.map(|record| (record, false)))
-        {
+        let gone = gone.iter().map(|record| (record, true));
+        for (record, is_gone) in gone.chain(renamed.map(|record| (record, false))) {
             let orphan = record.skill.as_ref().filter(|skill| {
                 let key = skill.key();
                 !current.contains(&key)
-                    && (!taking.claims.contains_key(&key) || taking.owns(&key, &record.item.path))
+                    && (!applied.owners.contains_key(&key) || applied.owns(&key, &record.item.path))
             });
-            if orphan.is_none() && !is_gone {
-                continue;
-            }
-            let mut batch = Batch::new();
             if let Some(skill) = orphan {
                 result.removed += u32::from(self.withdraw(skill).await?);
             }
             if is_gone {
+                // After the skill: a kill in between leaves the record, and the next sync
+                // withdraws what is left to withdraw.
+                let mut batch = Batch::new();
                 items::remove(&mut batch, &self.source.id, &record.item.path);
                 self.step();
-                inner.store.commit(batch).await?;
+                self.engine.0.store.commit(batch).await?;
             }
         }
         Ok(())
     }
-}
-
-/// The skills that items are.
-fn skills_of(kept: &HashMap<String, ItemRecord>) -> HashSet<SkillKey> {
-    let skills = kept.values().filter_map(|record| record.skill.as_ref());
-    skills.map(SkillId::key).collect()
 }

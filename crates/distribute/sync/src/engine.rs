@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
@@ -17,31 +17,31 @@ use registry::{Caller, Registry};
 use sources::{Fetch, Limits};
 use store::{Batch, Store};
 
-/// Sources that there may be.
+/// Sources that a server may have.
 const MAX_SOURCES: usize = 1_000;
-/// Records that one batch removes.
-const RECORDS_PER_BATCH: usize = 256;
+/// Records that one batch writes or removes.
+pub(crate) const RECORDS_PER_BATCH: usize = 256;
 
-/// Makes what looks at a source.
+/// Makes the fetcher of a source.
 pub trait Fetchers: Send + Sync + 'static {
-    /// What looks at a source. Reads its secret, and calls nobody.
+    /// Makes the fetcher of a source. Reads its secret, and calls nobody.
     ///
     /// # Errors
-    /// What names the place is wrong, or its secret cannot be had.
+    /// The address is wrong, or the secret cannot be read.
     fn open(&self, source: &Source) -> Result<Arc<dyn Fetch>, sources::Error>;
 }
 
-/// How syncs are done.
+/// Limits and retries of syncs.
 #[derive(Clone)]
 pub struct Options {
-    /// Bounds of a look, and of what is read after it.
+    /// Bounds of a look, and of the reads that follow it.
     pub limits: Limits,
-    /// Times that a look is tried, where trying again may help.
+    /// How often a look is tried when the error is transient.
     pub attempts: u32,
-    /// The pause after the first of them; each is four times the one before it.
+    /// The pause after the first attempt; each pause is four times the one before it.
     pub pause: Duration,
-    /// A number from 0 to 1, another one each time: pauses and intervals are spread by it, so
-    /// that servers do not call all at once.
+    /// Returns a number from 0 to 1, another one each time: pauses and intervals are spread by
+    /// it, so that many servers do not call one place at the same moment.
     pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) registry: Registry,
     pub(crate) fetchers: Box<dyn Fetchers>,
-    /// Has a folder for each source, with what is worth keeping between looks.
+    /// Has a folder for each source: its cache between looks.
     pub(crate) folder: PathBuf,
     pub(crate) options: Options,
     /// From the config file.
@@ -84,7 +84,7 @@ pub(crate) struct Inner {
     running: Mutex<Running>,
     /// The sync that began last.
     pub(crate) begun: watch::Sender<Option<watch::Receiver<Progress>>>,
-    /// Sources may be due that were not before.
+    /// Wakes the schedule: sources may be due that were not before.
     pub(crate) nudged: Notify,
     /// Sources that are due now, whatever their interval.
     pub(crate) nudges: Mutex<BTreeSet<String>>,
@@ -92,14 +92,14 @@ pub(crate) struct Inner {
     pub(crate) stop: CancellationToken,
 }
 
-/// The syncs that are under way.
+/// The syncs that are running.
 #[derive(Default)]
 pub(crate) struct Running {
     /// By source, the sync that has it.
     pub(crate) sources: BTreeMap<String, String>,
     /// By id.
     pub(crate) syncs: BTreeMap<String, watch::Receiver<Progress>>,
-    /// Ids that were given in this second.
+    /// Ids given out in the current second.
     pub(crate) last_ids: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// A source, and where it stands.
+/// A source and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// The source.
@@ -120,13 +120,13 @@ pub struct Listed {
     pub is_configured: bool,
     /// Skills that are its own here.
     pub skills: u32,
-    /// What it has that is not here.
+    /// Its skills that were skipped.
     pub skips: Vec<super::Skip>,
-    /// How much of that is not listed.
+    /// How many skips are not listed.
     pub skips_left_out: u32,
-    /// Where it stood at the last sync; empty: it was not synced yet.
+    /// Its revision at the last sync; empty: it was not synced yet.
     pub revision: String,
-    /// When it was last synced whole.
+    /// When it was last synced without an error.
     pub last_success: Option<Timestamp>,
 }
 
@@ -137,7 +137,7 @@ pub struct Removed {
     pub id: String,
     /// Skills that were withdrawn with it.
     pub withdrawn: u32,
-    /// Skills that stay, and are followed no more.
+    /// Skills that stay, and are no longer synced.
     pub kept: u32,
 }
 
@@ -192,17 +192,17 @@ impl Engine {
     #[must_use]
     pub fn sources(&self) -> Vec<Source> {
         let mut all = self.added().clone();
+        // Last, so that it wins: a source of the config file may have the id of a stored one.
         all.extend(self.0.configured.clone());
         all.into_values().collect()
     }
 
-    fn added(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Source>> {
+    fn added(&self) -> RwLockReadGuard<'_, BTreeMap<String, Source>> {
         self.0.added.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change_added<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Source>) -> T) {
-        let mut added = self.0.added.write().unwrap_or_else(PoisonError::into_inner);
-        change(&mut added);
+    fn added_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Source>> {
+        self.0.added.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A source by its id.
@@ -231,32 +231,32 @@ impl Engine {
         Ok(stored.map(|stored| stored.value).unwrap_or_default())
     }
 
-    /// Every source with where it stands, by id.
+    /// Every source with its state, by id.
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
     pub fn list(&self) -> Result<Vec<Listed>, Error> {
         let sources = self.sources().into_iter();
-        sources
-            .map(|source| {
-                let state = self.state(&source.id)?;
-                Ok(Listed {
-                    is_configured: self.0.configured.contains_key(&source.id),
-                    skills: state.skills,
-                    skips: state.skips,
-                    skips_left_out: state.skips_left_out,
-                    revision: state.revision,
-                    last_success: state.last_success,
-                    source,
-                })
-            })
-            .collect()
+        sources.map(|source| self.listed(source)).collect()
+    }
+
+    fn listed(&self, source: Source) -> Result<Listed, Error> {
+        let state = self.state(&source.id)?;
+        Ok(Listed {
+            is_configured: self.0.configured.contains_key(&source.id),
+            skills: state.skills,
+            skips: state.skips,
+            skips_left_out: state.skips_left_out,
+            revision: state.revision,
+            last_success: state.last_success,
+            source,
+        })
     }
 
     /// Adds a source. It is due at once.
     ///
     /// # Errors
-    /// What names it is wrong, its secret cannot be had, or there is one of this id.
+    /// Its address is wrong, its secret cannot be read, or the id is in use.
     pub async fn add(&self, source: Source) -> Result<Listed, Error> {
         source.check()?;
         self.0.fetchers.open(&source).map_err(|error| match error {
@@ -270,10 +270,12 @@ impl Engine {
         if self.0.configured.contains_key(&id) {
             return Err(Error::Configured { id });
         }
+        // Two calls at once may both pass, so the limit may be exceeded by a few.
         if self.sources().len() >= MAX_SOURCES {
             return Err(Error::TooMany { max: MAX_SOURCES });
         }
         let mut batch = Batch::new();
+        // Of two calls that add one id at the same moment, the store lets one through.
         batch.expect(&SOURCES, &id, store::Expect::Absent);
         batch.put(&SOURCES, &id, &source);
         match self.0.store.commit(batch).await {
@@ -281,18 +283,13 @@ impl Engine {
             Err(store::CommitError::Conflict { .. }) => return Err(Error::SourceExists { id }),
             Err(error) => return Err(error.into()),
         }
-        self.change_added(|added| added.insert(id.clone(), source.clone()));
+        // Memory follows the store: where the commit fails, no source is synced that a restart
+        // would not know.
+        self.added_mut().insert(id, source.clone());
         self.0.nudged.notify_one();
-        let state = self.state(&id)?;
-        Ok(Listed {
-            is_configured: false,
-            skills: state.skills,
-            skips: state.skips,
-            skips_left_out: state.skips_left_out,
-            revision: state.revision,
-            last_success: state.last_success,
-            source,
-        })
+        // Its state need not be empty: a source that left the config file keeps its records, and
+        // goes on with its skills when it is added here.
+        self.listed(source)
     }
 
     /// Removes a source. Its skills stay, or are withdrawn.
@@ -304,7 +301,8 @@ impl Engine {
         if self.0.configured.contains_key(id) {
             return Err(Error::Configured { id: id.to_owned() });
         }
-        // Nothing syncs it from here on.
+        // Nothing syncs it from here on: a sync that ran meanwhile would claim skills again. The
+        // text stands for a sync's id in the error that such a sync gets.
         let reserved = self.reserve(std::slice::from_ref(&source), |_| format!("removing {id}"))?;
         let mut removed = Removed {
             id: id.to_owned(),
@@ -328,6 +326,8 @@ impl Engine {
             }
             self.0.store.commit(batch).await?;
         }
+        // Claims, then items, and the source itself last: after a kill it is still listed, and can
+        // be removed again. The other way round its claims would stay for good.
         let paths: Vec<String> = items::of(&self.0.store, id)?.into_keys().collect();
         for paths in paths.chunks(RECORDS_PER_BATCH) {
             let mut batch = Batch::new();
@@ -340,19 +340,20 @@ impl Engine {
         batch.delete(&SOURCES, id);
         batch.delete(&STATES, id);
         self.0.store.commit(batch).await?;
-        self.change_added(|added| added.remove(id));
+        self.added_mut().remove(id);
         let folder = self.0.folder.join(id);
-        match tokio::fs::remove_dir_all(&folder).await {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                tracing::warn!(%error, folder = %folder.display(), "the stored data of a source was not removed");
-            }
-            _ => {}
+        if let Err(error) = tokio::fs::remove_dir_all(&folder).await
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            // A cache alone: if the id is used again, its mark is gone, and all is read anew.
+            tracing::warn!(%error, folder = %folder.display(), "the cache of a source was not removed");
         }
         drop(reserved);
         Ok(removed)
     }
 
-    /// The skills that a source has claimed. Reads the claims of all.
+    /// The skills that a source has claimed. Reads the claims of all sources: they are keyed by
+    /// skill, which every publish asks for, and by source only this.
     pub(crate) fn claimed(&self, id: &str) -> Result<Vec<SkillKey>, Error> {
         let mut found = Vec::new();
         for entry in self.0.store.scan(&CLAIMS, b"") {
@@ -367,7 +368,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// Tells what runs to stop, and waits for it.
+    /// Stops what runs, and waits for it.
     pub async fn close(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();

@@ -1,4 +1,4 @@
-//! What can go wrong with sources and syncs, and what each means to a caller.
+//! Errors of sources and syncs, and how a caller sees each.
 
 use super::SourceResult;
 use model::{Code, Failure};
@@ -15,7 +15,7 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
-    /// This build leaves out what looks at such places.
+    /// This build leaves out such places.
     #[error("This build leaves out the feature `{feature}`")]
     NotBuilt {
         /// The name of the feature.
@@ -24,12 +24,12 @@ pub enum Error {
     /// There is no such source.
     #[error("There is no source '{id}'")]
     SourceNotFound {
-        /// What the caller asked for.
+        /// The id, as the caller gave it.
         id: String,
-        /// Those that there are, some of them.
+        /// Some of those that exist.
         known: Vec<String>,
     },
-    /// There is a source of this id.
+    /// The id is in use.
     #[error("There is a source '{id}' already")]
     SourceExists {
         /// Its id.
@@ -41,16 +41,16 @@ pub enum Error {
         /// Its id.
         id: String,
     },
-    /// As many sources as there may be.
+    /// The limit of sources is reached.
     #[error("There are {max} sources, the maximum")]
     TooMany {
-        /// How many.
+        /// The limit.
         max: usize,
     },
     /// There is no source at all.
     #[error("No source is set up")]
     NoSources,
-    /// A sync of the source is under way.
+    /// The source is being synced.
     #[error("'{sync}' is syncing '{source_id}'")]
     InProgress {
         /// The sync.
@@ -63,26 +63,20 @@ pub enum Error {
     AllFailed {
         /// The sync.
         sync: String,
-        /// What it came to.
+        /// Its results.
         sources: Vec<SourceResult>,
     },
-    /// There is no such sync, or it is forgotten.
+    /// There is no such sync, or its record was removed.
     #[error("There is no sync '{id}'; the last {max} are remembered")]
     SyncNotFound {
-        /// What the caller asked for.
+        /// The id, as the caller gave it.
         id: String,
-        /// How many are remembered.
+        /// How many records are kept.
         max: u64,
     },
     /// The server is about to stop.
     #[error("The server is about to stop")]
     Stopping,
-    /// A folder of the data directory cannot be made.
-    #[error("{message}")]
-    Folder {
-        /// What failed.
-        message: String,
-    },
     /// The server cannot do it now.
     #[error("{message}")]
     Here {
@@ -156,9 +150,7 @@ impl From<Error> for Failure {
                 .suggest("get_source_health has the health of each source in the last 24 hours"),
             Error::SyncNotFound { .. } => Failure::new(Code::SyncNotFound, message)
                 .suggest("Omit `sync_id`, and ask for the history"),
-            Error::Folder { .. } | Error::Here { .. } => {
-                Failure::new(Code::StoreUnavailable, message)
-            }
+            Error::Here { .. } => Failure::new(Code::StoreUnavailable, message),
             Error::Stopping => Failure::new(Code::ShuttingDown, message),
             Error::Registry(error) => error.into(),
         }

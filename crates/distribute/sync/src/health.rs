@@ -1,4 +1,4 @@
-//! Whether sources can be had, by what happened in the last 24 hours.
+//! The health of sources, by what happened in the last 24 hours.
 
 use jiff::Timestamp;
 
@@ -7,47 +7,47 @@ use super::source_sync::DAY;
 use super::{Engine, Error, Source};
 use sources::RateLimit;
 
-/// Failures one after the other after which a source counts as gone.
+/// Failures in a row after which a source counts as unavailable.
 const UNAVAILABLE_THRESHOLD: u32 = 3;
 
-/// How a source does.
+/// The health of one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthStatus {
-    /// The last sync was whole, and so were all of the last 24 hours.
+    /// The last sync succeeded, and so did all of the last 24 hours.
     Healthy,
     /// A sync of the last 24 hours failed.
     Degraded,
-    /// The last three failed, or there never was a whole one.
+    /// The last three failed, or none ever succeeded.
     Unavailable,
     /// It takes no requests for now.
     RateLimited,
 }
 
-/// How all sources do.
+/// The health of all sources together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overall {
-    /// Each does well.
+    /// Each is healthy.
     Healthy,
-    /// Some do not.
+    /// Some are not.
     Degraded,
-    /// None can be had.
+    /// All are unavailable.
     Critical,
 }
 
-/// How a source does, and why it is said.
+/// The health of a source, and what it follows from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Health {
     /// The source.
     pub source: Source,
-    /// How it does.
+    /// Its health.
     pub standing: HealthStatus,
-    /// When it was last synced whole.
+    /// When a sync last succeeded.
     pub last_success: Option<Timestamp>,
     /// When it was last looked at.
     pub last_check: Option<Timestamp>,
     /// Milliseconds of the last look.
     pub response_ms: Option<u64>,
-    /// What it said of its limit.
+    /// Its rate limit, as it reported it last.
     pub rate_limit: Option<RateLimit>,
     /// Syncs that failed in the last 24 hours.
     pub errors: u32,
@@ -57,11 +57,13 @@ pub struct Health {
     pub skills: u32,
 }
 
-/// How a source does, by its state at a time.
+/// The health of a source, by its state at a time.
 fn standing(state: &State, errors: usize, now: Timestamp) -> HealthStatus {
+    // First: a place that asks to wait works, so failures from before say nothing of it now.
     if state.not_before.is_some_and(|time| now < time) {
         return HealthStatus::RateLimited;
     }
+    // A source that never worked is likely a wrong address: one failure is enough.
     let never = state.last_success.is_none() && state.failed_in_row > 0;
     if state.failed_in_row >= UNAVAILABLE_THRESHOLD || never {
         HealthStatus::Unavailable
@@ -73,7 +75,7 @@ fn standing(state: &State, errors: usize, now: Timestamp) -> HealthStatus {
 }
 
 impl Overall {
-    /// How all do, by how each does.
+    /// The health of all, by that of each.
     #[must_use]
     pub fn of(sources: &[Health]) -> Self {
         let count = |standing| {
@@ -82,6 +84,7 @@ impl Overall {
                 .filter(|health| health.standing == standing)
                 .count()
         };
+        // No source at all is no fault: most servers have none.
         if sources.is_empty() || count(HealthStatus::Healthy) == sources.len() {
             Self::Healthy
         } else if count(HealthStatus::Unavailable) == sources.len() {
@@ -93,7 +96,7 @@ impl Overall {
 }
 
 impl Engine {
-    /// How one source does, or all.
+    /// The health of one source, or of all.
     ///
     /// # Errors
     /// There is no such source; a record is damaged.

@@ -1,4 +1,4 @@
-//! The records of what a source has, and of whose each skill is.
+//! The records of the items of a source, and of which source owns a skill.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::record::{CLAIMS, Claim, ITEMS, ItemRecord};
 use model::SkillKey;
 use store::{Batch, Store, StoreError, prefix};
 
-/// What is known of what a source has, by path.
+/// The stored items of a source, by path.
 pub(crate) fn of(store: &Store, source: &str) -> Result<HashMap<String, ItemRecord>, StoreError> {
     let records = store.scan(&ITEMS, &prefix(source));
     records
@@ -18,7 +18,7 @@ pub(crate) fn of(store: &Store, source: &str) -> Result<HashMap<String, ItemReco
         .collect()
 }
 
-/// Writes a record.
+/// Adds the write of a record to a batch.
 pub(crate) fn put(batch: &mut Batch, source: &str, record: &ItemRecord) {
     batch.put(
         &ITEMS,
@@ -27,22 +27,24 @@ pub(crate) fn put(batch: &mut Batch, source: &str, record: &ItemRecord) {
     );
 }
 
-/// Removes a record.
+/// Adds the removal of a record to a batch.
 pub(crate) fn remove(batch: &mut Batch, source: &str, path: &str) {
     batch.delete(&ITEMS, &(source.to_owned(), path.to_owned()));
 }
 
-/// Which source a skill comes from; none: no source.
+/// The source that a skill comes from; none: no source.
 pub(crate) fn claim(store: &Store, skill: &SkillKey) -> Result<Option<Claim>, StoreError> {
     Ok(store.get(&CLAIMS, skill)?.map(|stored| stored.value))
 }
 
-/// What a record says is so: the skill is there, and the source's.
+/// The record still holds: the skill exists, and this item of this source owns it.
 pub(crate) fn is_here(inner: &Inner, source: &str, record: &ItemRecord) -> bool {
     let Some(skill) = &record.skill else {
         return false;
     };
     let key = skill.key();
+    // A claim that cannot be read counts as none: the item is read again, and the error comes
+    // back when it is published.
     let owner = claim(&inner.store, &key).ok().flatten();
     owner.is_some_and(|owner| owner.source == source && owner.path == record.item.path)
         && inner.registry.catalog().get(&key).is_some()

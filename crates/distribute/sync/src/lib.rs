@@ -1,24 +1,24 @@
-//! Keeps skills in step with where they come from.
+//! Keeps skills in step with their sources.
 //!
 //! A [`Source`] is a place with skills, as the operator names it: a folder, a repository, an
-//! index, another server. A sync looks at some sources and has the registry hold what they
-//! have.
+//! index, another server. A sync looks at some sources and publishes their skills to the
+//! registry.
 //!
 //! Rules:
 //!
 //! * A skill of a source is read, scanned and published as a person's is. One that is refused
 //!   is skipped with its reason, and never stops the rest.
 //! * A skill belongs to the source that claimed it first. What a person published is never
-//!   overwritten, and neither is what another source holds.
+//!   overwritten, and neither is a skill of another source.
 //! * A sync that reads only what changed leaves the same as one that reads everything.
 //! * What a source no longer has is withdrawn, not deleted; it is put back when it returns.
 //! * What does not follow from what was there, such as a rewritten history or a lower
 //!   version, is published and held for review.
-//! * A sync may be killed anywhere: the mark of a source moves once all before it is
-//!   written, so the next sync does the rest.
+//! * A sync may be killed at any point: the mark of a source is written after all else, so
+//!   the next sync does the rest.
 //! * One sync of a source at a time.
 //!
-//! Not here: how a place is looked at (`sources`), what is held and why else (`registry`).
+//! Not here: how a place is listed (`sources`), what else is held for review (`registry`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(

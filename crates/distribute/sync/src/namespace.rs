@@ -5,7 +5,7 @@ use model::{HOSTS, SkillId, SkillIdError};
 use super::{Source, SourceKind};
 use sources::Item;
 
-/// What of a word may be in an id, with the rest as `-`.
+/// A word as a segment of an id: what no id may have becomes `-`.
 fn segment(word: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "._-".contains(c) {
@@ -25,6 +25,7 @@ fn host_and_owner(address: &str) -> Option<(String, String)> {
     let (host, path) = if let Ok(url) = url::Url::parse(address) {
         (url.host_str()?.to_owned(), url.path().to_owned())
     } else {
+        // No URL: `git@example.com:acme/skills.git`, as `git` writes it.
         let (host, path) = address.split_once(':')?;
         let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
         (host.to_owned(), path.to_owned())
@@ -38,7 +39,7 @@ fn host_and_owner(address: &str) -> Option<(String, String)> {
 /// The id of a skill that a source has, by its slug.
 ///
 /// # Errors
-/// What the place calls it makes no id.
+/// The name that the place gives it makes no id.
 pub(crate) fn id(source: &Source, item: &Item, slug: &str) -> Result<SkillId, SkillIdError> {
     if let Some(namespace) = &source.namespace {
         let author = namespace.author.as_deref().or(item.author.as_deref());
@@ -46,7 +47,7 @@ pub(crate) fn id(source: &Source, item: &Item, slug: &str) -> Result<SkillId, Sk
     }
     let local = || (SkillId::LOCAL.to_owned(), source.id.clone());
     let (first, author) = match source.kind {
-        // Another server's skills are called here what they are called there.
+        // Skills of another server keep their ids, so that what requires them finds them here.
         SourceKind::Repertoire => return item.path.parse(),
         SourceKind::Directory => local(),
         SourceKind::Git => host_and_owner(&source.location)

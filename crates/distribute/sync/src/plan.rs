@@ -1,26 +1,25 @@
-//! What a sync has to do, by what a place has and by what is known of it.
+//! The work of a sync: a listing of the place, compared with the records of the last one.
 
 use std::collections::HashMap;
 
 use super::record::{ItemRecord, Skipped};
 use sources::Item;
 
-/// What a sync has to do.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     /// Items to read, in the order of the listing.
     pub(crate) read: Vec<Item>,
-    /// What is known of these, by path.
+    /// The records of these, by path.
     pub(crate) before: HashMap<String, ItemRecord>,
-    /// Items that are here as they are there, as known and as listed.
+    /// Items that need no reading: each record with the item as listed.
     pub(crate) unchanged: Vec<(ItemRecord, Item)>,
-    /// What is known and no longer there.
+    /// Records whose items are no longer listed.
     pub(crate) gone: Vec<ItemRecord>,
 }
 
-/// Compares a listing with what is known. `is_here` says whether what a record says is so.
+/// Compares a listing with the records. `is_here` checks whether a record still holds.
 ///
-/// With `everything`, all of it is read.
+/// With `everything`, all items are read.
 pub(crate) fn plan(
     listing: Vec<Item>,
     mut known: HashMap<String, ItemRecord>,
@@ -42,16 +41,19 @@ pub(crate) fn plan(
             }
         }
     }
+    // A map has no order, and skills should be withdrawn in the same order each time.
     plan.gone = known.into_values().collect();
     plan.gone.sort_by(|a, b| a.item.path.cmp(&b.item.path));
     plan
 }
 
-/// Reading it again would come to the same.
+/// Reading it again would have the same result.
 fn is_settled(record: &ItemRecord, is_here: impl Fn(&ItemRecord) -> bool) -> bool {
     match &record.skipped {
+        // Somebody may have deleted the skill since, or another source claimed it.
         None => is_here(record),
         Some(Skipped::Bytes(_) | Skipped::Review(_)) => true,
+        // The id may be free by now.
         Some(Skipped::State(_)) => false,
     }
 }

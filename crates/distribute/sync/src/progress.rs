@@ -1,4 +1,4 @@
-//! How far a sync is.
+//! The progress of a sync.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,21 +15,21 @@ pub enum Kind {
     Full,
 }
 
-/// What a sync is doing.
+/// The step that a sync is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// It waits, and reads what is known.
+    /// It waits, and reads its records.
     Preparing,
     /// It looks at the source.
     Fetching,
     /// It reads and scans what is new there.
     Processing,
-    /// It withdraws what is gone, and writes where the source stands.
+    /// It withdraws what is gone, and writes the state of the source.
     Storing,
 }
 
-/// How far a sync is.
+/// The progress of a sync.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// The sync.
@@ -38,15 +38,15 @@ pub struct Progress {
     pub kind: Kind,
     /// When it began.
     pub started_at: Timestamp,
-    /// What it is doing.
+    /// The step that it is at.
     pub phase: Phase,
     /// The source that it is at.
     pub source: Option<String>,
     /// Skills of that source that are done.
     pub done: u64,
-    /// Skills of that source that there are to do.
+    /// Skills of that source to do in all.
     pub total: u64,
-    /// What it came to; none: it is under way.
+    /// Its result; none: it is running.
     pub ended: Option<SyncRecord>,
 }
 

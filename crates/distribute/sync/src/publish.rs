@@ -1,4 +1,4 @@
-//! Publishing what was read of a source.
+//! Publishing the skills that were read of a source.
 
 use semver::BuildMetadata;
 
@@ -6,21 +6,20 @@ use super::record::{CLAIMS, Claim, ItemRecord, Skipped};
 use super::source_sync::{Fault, SourceSync};
 use super::{items, withdraw};
 use executor::Kind as WorkKind;
-use model::{Digest, Failure, Kind as FailureKind, Severity, SkillId};
+use model::{Digest, Failure, Kind as FailureKind, Problem, Severity, SkillId};
 use registry::{Bundle, Outcome, Prepared};
 use sources::Item;
 use store::Batch;
 
-/// A skill that was read.
 pub(crate) struct ReadSkill {
     pub(crate) bundle: Bundle,
     pub(crate) slug: String,
     pub(crate) digest: Digest,
-    /// The version that the place calls it by.
+    /// Its version, as the place has it.
     pub(crate) version: Option<String>,
 }
 
-/// What became of an item.
+/// The effect of an item on the registry.
 pub(crate) enum Effect {
     /// It is as it was.
     Unchanged,
@@ -32,7 +31,14 @@ pub(crate) enum Effect {
 }
 
 impl SourceSync<'_> {
-    /// Notes that an item was not taken, and what stays of it.
+    pub(crate) async fn store_item(&self, record: &ItemRecord) -> Result<(), Fault> {
+        let mut batch = Batch::new();
+        items::put(&mut batch, &self.source.id, record);
+        self.engine.0.store.commit(batch).await?;
+        Ok(())
+    }
+
+    /// Records that an item was skipped, and what stays of it.
     pub(crate) async fn skip(
         &self,
         item: Item,
@@ -47,15 +53,14 @@ impl SourceSync<'_> {
             version: stays.and_then(|stays| stays.version),
             skipped: Some(skipped),
         };
+        // A source may have thousands of skills that are skipped at every sync.
         if old != Some(&record) {
-            let mut batch = Batch::new();
-            items::put(&mut batch, &self.source.id, &record);
-            self.engine.0.store.commit(batch).await?;
+            self.store_item(&record).await?;
         }
         Ok((record, Effect::Skipped))
     }
 
-    /// Publishes what was read, and notes what the item came to.
+    /// Publishes what was read, and records the result for the item.
     pub(crate) async fn publish(
         &self,
         item: Item,
@@ -72,16 +77,15 @@ impl SourceSync<'_> {
             && old.digest == Some(read.digest)
             && self.is_here(old)
         {
-            // Whatever was wrong with it meanwhile is no more.
+            // It may have been skipped since: kept, the reason would be reported at every sync,
+            // and the item not read again after somebody deletes the skill.
             let record = ItemRecord {
                 item,
                 skipped: None,
                 ..old.clone()
             };
             if record != *old {
-                let mut batch = Batch::new();
-                items::put(&mut batch, &self.source.id, &record);
-                inner.store.commit(batch).await?;
+                self.store_item(&record).await?;
             }
             return Ok((record, Effect::Unchanged));
         }
@@ -96,50 +100,40 @@ impl SourceSync<'_> {
             inner.store.commit(batch).await?;
         }
         let digest = read.digest;
+        // A break in history is seen by one look alone. The objection to these bytes holds until
+        // they change, or the next full sync would publish them without a review.
         let before = old.filter(|old| old.item.fingerprint == item.fingerprint);
         let objection = match before.and_then(|before| before.skipped.as_ref()) {
             Some(Skipped::Review(why)) => Some(why.as_str()),
             _ => break_in_history,
         };
         let published = self.hand_over(&id, read, revision, objection).await;
-        let (record, effect) = match published {
-            Ok((version, effect)) => {
-                let record = ItemRecord {
-                    item,
-                    skill: Some(id),
-                    digest: Some(digest),
-                    version: Some(version),
-                    skipped: None,
-                };
-                (record, effect)
-            }
+        let (version, effect) = match published {
+            Ok(published) => published,
             Err(Refusal::Skip(skipped)) => {
+                // A claim without a skill would keep the id from every other source.
                 if inner.registry.catalog().get(&key).is_none() {
                     let mut batch = Batch::new();
                     batch.delete(&CLAIMS, &key);
                     inner.store.commit(batch).await?;
                 }
-                // What is here of it stays its own.
-                let skill = old.and_then(|old| old.skill.clone());
-                let (digest, version) = old.map_or((None, None), |old| (old.digest, old.version));
-                let record = ItemRecord {
-                    item,
-                    skill,
-                    digest,
-                    version,
-                    skipped: Some(skipped),
-                };
-                (record, Effect::Skipped)
+                // An earlier version that is here stays the item's own. `None` has the record
+                // written even if it is as before.
+                return self.skip(item, skipped, old, None).await;
             }
             Err(Refusal::Fault(fault)) => return Err(fault),
         };
-        let mut batch = Batch::new();
-        items::put(&mut batch, &self.source.id, &record);
-        inner.store.commit(batch).await?;
+        let record = ItemRecord {
+            item,
+            skill: Some(id),
+            digest: Some(digest),
+            version: Some(version),
+            skipped: None,
+        };
+        self.store_item(&record).await?;
         Ok((record, effect))
     }
 
-    /// Has the registry publish it.
     async fn hand_over(
         &self,
         id: &SkillId,
@@ -163,7 +157,7 @@ impl SourceSync<'_> {
         };
         let mut prepared = registry.prepare_as(WorkKind::Import, bundle).await?;
         // Repositories change skills without raising their versions, so the same version with
-        // other bytes is told apart by its digest.
+        // other bytes gets a part of its digest as build metadata.
         let build = BuildMetadata::new(&digest.hex().chars().take(12).collect::<String>());
         if let Ok(build) = build {
             prepared.distinguish_by(build);
@@ -198,7 +192,8 @@ impl SourceSync<'_> {
         let is_back = published.version.withdrawn.is_some()
             && withdraw::put_back(registry, id, number, &caller).await?;
         if is_back && active.is_some() {
-            // Which is so for one that is put back only where no other is active.
+            // Putting a version back makes it active only where no other is. Without this the
+            // newer one would stay active for good, though the source went back.
             registry.activate(id, number, &caller).await?;
         }
         let effect = match (active, published.outcome) {
@@ -210,7 +205,7 @@ impl SourceSync<'_> {
         Ok((number, effect))
     }
 
-    /// Why a version does not follow from the active one: it is lower.
+    /// The objection to a version that is lower than the active one.
     fn downgrade(
         &self,
         prepared: &Prepared,
@@ -220,15 +215,13 @@ impl SourceSync<'_> {
         if self.source.kind.is_registry() {
             return None;
         }
-        let head = head?;
-        let active = self
-            .engine
-            .0
-            .registry
-            .version(head, &model::VersionSelector::Active)
-            .ok()?;
+        let registry = &self.engine.0.registry;
+        let active = registry.version(head?, &model::VersionSelector::Active);
+        let active = active.ok()?;
+        // A version that the server gave is no sign of a downgrade: it counts up by itself.
         let stated = prepared.stated_version();
-        let stated = stated.or_else(|| called.and_then(|called| called.parse().ok()))?;
+        let stated = stated.or_else(|| called?.parse().ok())?;
+        // Without build metadata, which is a part of a digest and of no order.
         let precedes = stated.cmp_precedence(&active.semantic).is_lt();
         precedes.then(|| {
             format!(
@@ -241,9 +234,9 @@ impl SourceSync<'_> {
 
 /// Why the registry did not publish.
 enum Refusal {
-    /// What the skill is, or what is here.
+    /// The skill, or another one here: the next item may fare better.
     Skip(Skipped),
-    /// The server.
+    /// The server: no other item would fare better.
     Fault(Fault),
 }
 
@@ -256,13 +249,10 @@ impl From<super::Error> for Refusal {
 impl From<registry::Error> for Refusal {
     fn from(error: registry::Error) -> Self {
         if let registry::Error::Invalid { problems } = &error {
-            let problem = problems
-                .iter()
-                .find(|problem| problem.severity == Severity::Error);
-            let reason = problem.map_or_else(|| error.to_string(), words);
+            let reason = refusal(problems).map_or_else(|| error.to_string(), describe);
             return Self::Skip(Skipped::Bytes(reason));
         }
-        let words = error.to_string();
+        let message = error.to_string();
         let failure = Failure::from(error);
         match failure.code.kind() {
             FailureKind::Invalid
@@ -270,13 +260,19 @@ impl From<registry::Error> for Refusal {
             | FailureKind::Unauthenticated
             | FailureKind::Denied
             | FailureKind::State => Self::Skip(Skipped::State(failure.message)),
-            _ => Self::Fault(Fault::Here(super::Error::Here { message: words })),
+            _ => Self::Fault(Fault::Here(super::Error::Here { message })),
         }
     }
 }
 
-/// A problem as a sentence, with its place.
-pub(crate) fn words(problem: &model::Problem) -> String {
+/// The problem that refuses a skill, if one does.
+pub(crate) fn refusal(problems: &[Problem]) -> Option<&Problem> {
+    let mut problems = problems.iter();
+    problems.find(|problem| problem.severity == Severity::Error)
+}
+
+/// A problem as a sentence, with file and line.
+pub(crate) fn describe(problem: &Problem) -> String {
     match (problem.file.as_str(), problem.line) {
         ("", _) => format!("{} ({})", problem.message, problem.rule),
         (file, 0) => format!("{file}: {} ({})", problem.message, problem.rule),

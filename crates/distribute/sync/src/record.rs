@@ -1,7 +1,7 @@
-//! What is stored of sources and syncs.
+//! The stored records of sources and syncs.
 //!
-//! A source's state is one record, written at the end of a sync. What it has is a record
-//! each, so that a sync of ten thousand skills, of which one changed, writes one.
+//! A source's state is one record, written at the end of a sync. Its items are a record each,
+//! so that a sync of ten thousand skills, of which one changed, writes one.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -28,17 +28,16 @@ pub(crate) const MAX_HISTORY: u64 = 100;
 pub(crate) const MAX_FAILURES: usize = 100;
 /// Skips that a source lists.
 pub(crate) const MAX_SKIPS: usize = 100;
-/// And a result, of which a hundred are read to tell a history.
-pub(crate) const MAX_TOLD: usize = 10;
+/// Skips that a result lists: a history reads a hundred results.
+pub(crate) const MAX_RESULT_SKIPS: usize = 10;
 
-/// What failed, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failed {
     pub(crate) time: Timestamp,
     pub(crate) message: String,
 }
 
-/// Where the last look at a source stands, and what became of those before it.
+/// The state of a source after its last look, and the failures of those before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct State {
@@ -46,7 +45,7 @@ pub(crate) struct State {
     pub(crate) mark: Option<String>,
     /// For people.
     pub(crate) revision: String,
-    /// A sync began to write, and did not come to its end.
+    /// A sync began to write and was not finished.
     pub(crate) is_unfinished: bool,
     pub(crate) last_check: Option<Timestamp>,
     pub(crate) last_success: Option<Timestamp>,
@@ -55,20 +54,20 @@ pub(crate) struct State {
     /// Milliseconds of the last sync that read everything.
     pub(crate) full_ms: Option<u64>,
     pub(crate) rate_limit: Option<RateLimit>,
-    /// The place takes no request before.
+    /// The place takes no request before this time.
     pub(crate) not_before: Option<Timestamp>,
     /// The latest last.
     pub(crate) failures: Vec<Failed>,
-    /// How many were the last, one after the other.
+    /// Failures since the last success.
     pub(crate) failed_in_row: u32,
     /// Skills that are its own here.
     pub(crate) skills: u32,
-    /// What it has that is not here.
+    /// Its skills that were skipped.
     pub(crate) skips: Vec<Skip>,
     pub(crate) skips_left_out: u32,
 }
 
-/// Something of a source that is not here.
+/// A skill of a source that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skip {
     /// Its path in the source.
@@ -77,13 +76,13 @@ pub struct Skip {
     pub reason: String,
 }
 
-/// Why an item is not here.
+/// Why an item was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Skipped {
-    /// Its files make no skill: nothing changes that before they change.
+    /// Its files make no skill, until they change.
     Bytes(String),
-    /// What is here speaks against it, which may change.
+    /// Something on this server is against it, which may change.
     State(String),
     /// A person has to decide: it was handed out before, and is not what is active.
     Review(String),
@@ -97,7 +96,7 @@ impl Skipped {
     }
 }
 
-/// What is known of a skill that a source has.
+/// The stored result for one item of a source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ItemRecord {
     /// As the last look listed it.
@@ -129,13 +128,13 @@ pub enum SyncOutcome {
     Failed,
 }
 
-/// What a sync came to with one source.
+/// The result of a sync for one source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SourceResult {
     /// The source.
     pub source: String,
-    /// What people call it.
+    /// Its name for people.
     pub title: String,
     /// Nothing had changed there, so nothing was done.
     pub unchanged: bool,
@@ -149,9 +148,9 @@ pub struct SourceResult {
     pub removed: u32,
     /// Versions that wait for approval, among those above.
     pub held: u32,
-    /// What was not taken.
+    /// Skills that were skipped.
     pub skipped: u32,
-    /// The first of it, with reasons; 10 at most, the source itself lists more.
+    /// The first of them, with reasons; 10 at most, the source itself lists more.
     pub skips: Vec<Skip>,
     /// Milliseconds that it took.
     pub duration_ms: u64,
@@ -167,6 +166,7 @@ impl SourceResult {
     pub(crate) fn skip(&mut self, path: &str, reason: &str) {
         self.skipped += 1;
         if self.skips.len() < MAX_SKIPS {
+            // Paths and reasons have a stranger's text in them, as long as it likes.
             self.skips.push(Skip {
                 path: model::shown(path, 300),
                 reason: model::shown(reason, 600),
@@ -190,7 +190,7 @@ pub struct SyncRecord {
     pub duration_ms: u64,
     /// How it ended.
     pub ending: SyncOutcome,
-    /// What it came to, source by source.
+    /// The results, source by source.
     pub sources: Vec<SourceResult>,
 }
 

@@ -1,4 +1,4 @@
-//! Syncs: begun, carried out, remembered.
+//! Syncs: started, run, recorded.
 
 use std::time::Duration;
 
@@ -13,36 +13,36 @@ use super::record::{MAX_HISTORY, SYNCS};
 use super::{Engine, Error, Kind, Phase, Progress, Source, SourceResult, SyncOutcome, SyncRecord};
 use store::Batch;
 
-/// What is to be synced.
+/// A request to sync.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Ids of sources; none: all of them.
     pub sources: Vec<String>,
     /// How much to read.
     pub kind: Kind,
-    /// Do not ask a place what changed since the last look, but look anew.
+    /// Lists everything anew, instead of asking a place for changes since the last look.
     pub force_check: bool,
 }
 
-/// A sync that was begun.
+/// A sync that was started.
 #[derive(Debug, Clone)]
 pub struct RunningSync {
     /// Its id.
     pub id: String,
-    /// How far it is.
+    /// Its progress.
     pub progress: watch::Receiver<Progress>,
 }
 
 impl RunningSync {
-    /// Waits until it has ended, at most so long; none: it goes on.
-    pub async fn wait(&mut self, patience: Duration) -> Option<SyncRecord> {
+    /// Waits until it has ended, or for `max`; none: it is still running.
+    pub async fn wait(&mut self, max: Duration) -> Option<SyncRecord> {
         let ended = self.progress.wait_for(|progress| progress.ended.is_some());
-        let ended = tokio::time::timeout(patience, ended).await.ok()?;
+        let ended = tokio::time::timeout(max, ended).await.ok()?;
         ended.ok()?.ended.clone()
     }
 }
 
-/// Sources that belong to a sync, until it is dropped.
+/// Sources that are reserved for a sync, until this is dropped.
 pub(crate) struct Reserved {
     engine: Engine,
     id: String,
@@ -57,18 +57,19 @@ impl Drop for Reserved {
         }
         running.syncs.remove(&self.id);
         drop(running);
-        // Whoever waits for these sources may have them.
+        // The schedule passes over sources that are reserved, and sets no timer for them.
         self.engine.0.nudged.notify_one();
     }
 }
 
 impl Engine {
-    /// Begins a sync. It goes on whether or not anybody waits for it.
+    /// Starts a sync. It runs on if its caller goes away.
     ///
     /// # Errors
     /// There is no such source, none at all, or one of them is being synced.
     pub fn begin(&self, request: &Request) -> Result<RunningSync, Error> {
         let sources = self.requested(&request.sources)?;
+        // `close` waits for the tasks that there are. One that began after it would be cut off.
         if self.0.stop.is_cancelled() {
             return Err(Error::Stopping);
         }
@@ -89,26 +90,26 @@ impl Engine {
         self.0.begun.send_replace(Some(progress.clone()));
         let (engine, request) = (self.clone(), request.clone());
         self.0.tasks.spawn(async move {
-            let record = engine.carry_out(&sources, &request, &sender).await;
-            // Others may begin before whoever waits hears of the end.
+            let record = engine.run(&sources, &request, &sender).await;
+            // First: a caller that waits for the end may start the next sync of this source.
             drop(reserved);
             sender.send_modify(|progress| progress.ended = Some(record));
         });
         Ok(RunningSync { id, progress })
     }
 
-    /// Begins a sync and waits for its end, at most so long. Its id, and what it came to;
-    /// none: it goes on.
+    /// Starts a sync and waits for its end, or for `max`. Returns its id and its record; none:
+    /// it is still running.
     ///
     /// # Errors
     /// As [`Engine::begin`]; every source failed.
     pub async fn refresh(
         &self,
         request: &Request,
-        patience: Duration,
+        max: Duration,
     ) -> Result<(String, Option<SyncRecord>), Error> {
         let mut begun = self.begin(request)?;
-        match begun.wait(patience).await {
+        match begun.wait(max).await {
             Some(record) if record.ending == SyncOutcome::Failed => Err(Error::AllFailed {
                 sync: record.id,
                 sources: record.sources,
@@ -122,7 +123,8 @@ impl Engine {
         let mut found = Vec::new();
         for id in ids {
             let source = self.source(id)?;
-            // Told now, not when the sync has failed. Whatever else is wrong is told then.
+            // Refused before it starts, since it depends on the build alone. Other errors, such as
+            // a secret that cannot be read, may be gone by the time, and are the sync's.
             if let Err(sources::Error::NotBuilt(feature)) = self.0.fetchers.open(&source) {
                 return Err(Error::NotBuilt { feature });
             }
@@ -139,7 +141,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// Has sources belong to a sync.
+    /// Reserves sources for a sync: all of them, or none.
     pub(crate) fn reserve(
         &self,
         sources: &[Source],
@@ -154,6 +156,7 @@ impl Engine {
                 });
             }
         }
+        // Under the lock, so that two syncs of one second get different ids.
         let id = id(&mut running);
         let ids: Vec<String> = sources.iter().map(|source| source.id.clone()).collect();
         for source in &ids {
@@ -167,7 +170,7 @@ impl Engine {
         Ok((id, reserved))
     }
 
-    async fn carry_out(
+    async fn run(
         &self,
         sources: &[Source],
         request: &Request,
@@ -212,7 +215,7 @@ impl Engine {
             sources: results,
         };
         if let Err(error) = self.remember(&record).await {
-            tracing::warn!(%error, sync = record.id, "a sync that ended was not written to the history");
+            tracing::warn!(%error, sync = record.id, "a sync was not written to the history");
         }
         record
     }
@@ -227,12 +230,9 @@ impl Engine {
             batch.delete(&SYNCS, &old);
         }
         match self.0.store.commit(batch).await {
-            // Another sync ended at the same moment.
+            // Another sync took the number, as it ended at the same moment.
             Err(store::CommitError::Conflict { .. }) => Box::pin(self.remember(record)).await,
-            outcome => {
-                outcome?;
-                Ok(())
-            }
+            outcome => Ok(outcome.map(drop)?),
         }
     }
 }
@@ -257,14 +257,12 @@ impl Running {
 }
 
 impl Inner {
-    /// The sync that ended last, with its number.
+    /// The sync that ended last, with its number. Reads all of them: there are few.
     pub(crate) fn last_sync(&self) -> Result<Option<(u64, SyncRecord)>, Error> {
         let mut found = None;
         for entry in self.store.scan(&SYNCS, b"") {
             let (key, stored) = entry?;
-            let number = key
-                .last_chunk::<8>()
-                .map(|bytes| u64::from_be_bytes(*bytes));
+            let number = key.last_chunk().map(|bytes| u64::from_be_bytes(*bytes));
             found = number.map(|number| (number, stored.value)).or(found);
         }
         Ok(found)

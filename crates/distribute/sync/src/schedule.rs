@@ -1,4 +1,4 @@
-//! When sources are synced unasked.
+//! The schedule: syncs that nobody asks for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,14 +11,15 @@ use super::record::State;
 use super::watch::Watches;
 use super::{Engine, Error, Kind, Request, Source};
 
-/// Seconds after which a source that failed is tried again; each failure after it doubles
-/// them, up to the interval of the source.
+/// Seconds until a source that failed is tried again; each further failure doubles them, up to
+/// the interval of the source.
 const RETRY_SECONDS: u32 = 30;
 /// The share of an interval by which it is spread, to both sides.
 const JITTER_RATIO: f64 = 0.1;
-/// The longest sleep: a clock that was set back is noticed.
+/// The longest sleep. Times are of the wall clock and sleeps are not: after a clock was set, the
+/// schedule is right again within a minute.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
-/// The shortest, so that a source that is due and cannot be begun is no busy loop.
+/// The shortest sleep, so that a source that is due and cannot be started is no busy loop.
 const MIN_SLEEP: Duration = Duration::from_millis(200);
 
 /// When a source is due; none: only when somebody asks. `jitter` is from 0 to 1.
@@ -27,6 +28,7 @@ fn due(source: &Source, state: &State, jitter: f64) -> Option<Timestamp> {
     let Some(last) = state.last_check else {
         return Some(Timestamp::UNIX_EPOCH);
     };
+    // 2^16 times 30 s are three weeks, beyond what any interval should be.
     let doubled = 2_u32.saturating_pow(state.failed_in_row.saturating_sub(1).min(16));
     let seconds = match state.failed_in_row {
         0 => interval,
@@ -52,14 +54,15 @@ impl Engine {
 
     /// Syncs sources when they are due, until it is stopped.
     pub async fn keep(&self) {
-        // Spread once a round, so that a source does not move its own time.
+        // One roll of the dice for each look: rolled anew at every wake-up, a source would be due
+        // as soon as one roll is small.
         let mut spread: BTreeMap<String, (Option<Timestamp>, f64)> = BTreeMap::new();
         let mut watches = Watches::default();
         while !self.0.stop.is_cancelled() {
             watches = follow(watches, self.sources()).await;
             let (happened, next) = watches.due(Instant::now());
             for source in happened {
-                // One that was removed meanwhile is none any more.
+                // It fails for a source that was removed meanwhile.
                 let _known = self.nudge(&source).is_ok();
             }
             let sleep = self.begin_due(&mut spread).clamp(MIN_SLEEP, MAX_SLEEP);
@@ -74,11 +77,11 @@ impl Engine {
         }
     }
 
-    /// Begins what is due. Answers how long nothing else is.
+    /// Starts what is due. Returns how long nothing else is.
     fn begin_due(&self, spread: &mut BTreeMap<String, (Option<Timestamp>, f64)>) -> Duration {
         let now = self.0.registry.now();
         let mut sleep = MAX_SLEEP;
-        // The end of a sync is told, so that nobody has to look for it.
+        // The end of a sync wakes the schedule (`Reserved`), so these need no timer.
         let busy: BTreeSet<String> = self.running().sources.keys().cloned().collect();
         let sources = self.sources().into_iter();
         for source in sources.filter(|source| !busy.contains(&source.id)) {
@@ -94,6 +97,8 @@ impl Engine {
                 (*of, *jitter) = (state.last_check, (self.0.options.jitter)());
             }
             let limited = state.not_before.is_some_and(|time| now < time);
+            // A nudge does not pass a rate limit: each push to a repository would else be another
+            // request that the place refuses.
             let is_nudged = !limited && locked(&self.0.nudges).contains(&source.id);
             let due = due(&source, &state, *jitter);
             if !is_nudged && due.is_none_or(|due| now < due) {
@@ -108,9 +113,11 @@ impl Engine {
                 kind: Kind::Incremental,
                 force_check: false,
             };
-            // Before it begins: what happens from here on is for the next one.
+            // Before it starts: what happens from here on may be missed by this one, and is for
+            // the next.
             locked(&self.0.nudges).remove(&source.id);
             match self.begin(&request) {
+                // A call was quicker, and may have looked before the nudge.
                 Err(Error::InProgress { .. }) if is_nudged => {
                     locked(&self.0.nudges).insert(source.id);
                 }
@@ -122,13 +129,14 @@ impl Engine {
     }
 }
 
-/// Watches the folders of sources. Not on an async thread: one may have many folders.
+/// Watches the folders of sources. Off the async threads: inotify needs a call for each folder
+/// below a source.
 async fn follow(mut watches: Watches, sources: Vec<Source>) -> Watches {
     let followed = tokio::task::spawn_blocking(move || {
         watches.follow(&sources);
         watches
     });
-    // Begun anew where that panicked.
+    // A panic lost the watches: the next round makes them anew.
     followed.await.unwrap_or_default()
 }
 

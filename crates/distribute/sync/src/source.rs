@@ -10,14 +10,14 @@ use super::Error;
 const MAX_ID: usize = 64;
 /// Bytes of a location, a path or a ref.
 const MAX_TEXT: usize = 2_048;
-/// Things that one source selects.
+/// Entries of `select` of one source.
 const MAX_SELECT: usize = 1_000;
-/// Seconds between two syncs, at least: a place is not to be worn out.
+/// Seconds between two syncs, at least: no place should be asked all the time.
 const MIN_INTERVAL: u32 = 10;
 /// Seconds between two syncs where the source does not say.
 pub(crate) const DEFAULT_INTERVAL: u32 = 3_600;
 
-/// The kind of source.
+/// The kind of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceKind {
@@ -60,8 +60,8 @@ impl SourceKind {
         }
     }
 
-    /// What it holds was published elsewhere, with reviewers of its own: a skill that goes
-    /// back to an earlier version there does so here.
+    /// Its skills were published elsewhere, with reviewers of its own: a skill that goes back to
+    /// an earlier version there does so here.
     pub(crate) fn is_registry(self) -> bool {
         matches!(self, Self::Repertoire)
     }
@@ -72,7 +72,7 @@ impl SourceKind {
 pub struct Namespace {
     /// First segment.
     pub source: String,
-    /// Second segment; none: whose each skill is.
+    /// Second segment; none: the author of each skill.
     pub author: Option<String>,
 }
 
@@ -84,6 +84,7 @@ impl std::str::FromStr for Namespace {
             Some((source, author)) => (source, Some(author)),
             None => (text, None),
         };
+        // The rules of ids are asked by making one: any author and slug will do.
         SkillId::new(source, author.unwrap_or("a"), "a").map_err(|_| {
             format!("'{text}' is no namespace: it is `source/author`, or `source` alone")
         })?;
@@ -110,39 +111,44 @@ impl std::fmt::Display for Namespace {
 /// A place with skills.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// What it is called in calls and settings: `[a-z0-9][a-z0-9-]*`, 64 characters at most.
+    /// Its id in calls and settings: `[a-z0-9][a-z0-9-]*`, 64 characters at most.
     pub id: String,
-    /// What people call it; empty: the id.
+    /// Its name for people; empty: the id.
     #[serde(default)]
     pub name: String,
-    /// The kind of source.
+    /// Its kind.
     pub kind: SourceKind,
     /// Its address, or the path of its folder. May be empty for GitHub.
     #[serde(default)]
     pub location: String,
-    /// Branch, tag or other ref of a repository; empty: what its owner calls the default.
+    /// Branch, tag or other ref of a repository; empty: its default branch.
     #[serde(default, rename = "ref")]
     pub reference: String,
-    /// Only what is below this path of it; empty: all of it.
+    /// Only skills below this path; empty: all of them.
     #[serde(default)]
     pub path: String,
-    /// What of it: repositories (`acme/skills`), owners (`acme`) and topics
+    /// What to take of it: repositories (`acme/skills`), owners (`acme`) and topics
     /// (`topic:agent-skills`) of GitHub, slugs of `ClawHub`, beginnings of ids
     /// (`github/acme`) of another server. Empty: all of it.
     #[serde(default)]
     pub select: Vec<String>,
-    /// How the ids of its skills begin; none: as its address says.
+    /// The start of the ids of its skills; none: from its address.
     #[serde(default)]
     pub namespace: Option<Namespace>,
     /// Seconds between two syncs; none: an hour, 0: only when somebody asks.
     #[serde(default)]
     pub interval_seconds: Option<u32>,
-    /// Where the secret is that it wants of callers.
+    /// The secret that the place asks of callers.
     #[serde(default)]
     pub credential: Option<CredentialRef>,
-    /// Where the secret is by which its webhooks are signed; none: it has none.
+    /// The secret that its webhooks are signed with; none: it takes no webhooks.
     #[serde(default)]
     pub webhook_secret: Option<CredentialRef>,
+}
+
+fn wrong(field: &'static str, message: impl Into<String>) -> Error {
+    let message = message.into();
+    Error::Parameter { field, message }
 }
 
 fn is_id(id: &str) -> bool {
@@ -153,12 +159,11 @@ fn is_id(id: &str) -> bool {
 }
 
 impl Source {
-    /// Says what is wrong with what names the place, before anybody calls there.
+    /// Checks its settings, before anything is called.
     ///
     /// # Errors
     /// The first thing that is wrong, by field.
     pub fn check(&self) -> Result<(), Error> {
-        let wrong = |field: &'static str, message: String| Error::Parameter { field, message };
         if !is_id(&self.id) {
             return Err(wrong(
                 "source_id",
@@ -201,22 +206,20 @@ impl Source {
             }
             SourceKind::Github if self.select.is_empty() => Err(wrong(
                 "select",
-                "name repositories (`acme/skills`), owners (`acme`) or topics (`topic:agent-skills`)"
-                    .to_owned(),
+                "name repositories (`acme/skills`), owners (`acme`) or topics (`topic:agent-skills`)",
             )),
             SourceKind::Directory | SourceKind::Github => Ok(()),
             _ if self.location.is_empty() => {
-                Err(wrong("location", "the address of the source is needed".to_owned()))
+                Err(wrong("location", "the address of the source is needed"))
             }
             _ => self.check_address(),
         }
     }
 
     fn check_address(&self) -> Result<(), Error> {
-        let wrong = |message: &str| Error::Parameter {
-            field: "location",
-            message: message.to_owned(),
-        };
+        let wrong = |message: &str| wrong("location", message);
+        // It may become an argument of `ssh`, which would take it for an option: `-oProxyCommand=…`
+        // runs a program.
         if self.location.starts_with('-') {
             return Err(wrong("an address that begins with `-` would be an option"));
         }
@@ -231,9 +234,11 @@ impl Source {
                 ))
             };
         };
+        // The name in front of the host is a user for ssh. For https it may be a token: hosts take
+        // one in the place of a name.
         let is_named = url.scheme() == "ssh" && url.password().is_none();
         if url.password().is_some() || (!url.username().is_empty() && !is_named) {
-            // Said before it is stored anywhere.
+            // Refused before it is stored: backups and lists of sources would show it.
             return Err(wrong(
                 "it has a secret in it; name where the secret is with `credential` instead",
             ));
@@ -241,7 +246,7 @@ impl Source {
         Ok(())
     }
 
-    /// What people call it.
+    /// Its name for people.
     #[must_use]
     pub fn title(&self) -> &str {
         if self.name.is_empty() {
@@ -251,21 +256,21 @@ impl Source {
         }
     }
 
-    /// What is at a path of it is wanted.
-    #[must_use]
+    /// A skill at this path of it is wanted.
     pub(crate) fn wants(&self, path: &str) -> bool {
         let is_below = |path: &str, folder: &str| {
             let rest = path.strip_prefix(folder.trim_matches('/'));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         match self.kind {
-            // Behind the owner and the name of the repository.
+            // Paths of GitHub begin with the owner and the name of the repository.
             SourceKind::Github => {
                 let inside = path.splitn(3, '/').nth(2).unwrap_or_default();
                 self.path.is_empty() || is_below(inside, &self.path)
             }
             SourceKind::Repertoire => {
-                // What every server has, and what is of a person's machine.
+                // Every server has its own `builtin`, and the other two are the skills around
+                // one person's agent: from elsewhere they would pose as those of this machine.
                 let own = ["builtin", "local/project", "local/user"];
                 let is_own = own.iter().any(|own| is_below(path, own));
                 let is_named = self.select.iter().any(|id| is_below(path, id));

@@ -1,4 +1,4 @@
-//! A sync of one source: look, plan, take in, withdraw, note where it stands.
+//! A sync of one source: look, plan, publish, withdraw, record the state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::record::{Failed, MAX_FAILURES, MAX_TOLD, STATES, State};
+use super::record::{Failed, MAX_FAILURES, MAX_RESULT_SKIPS, STATES, State};
 use super::run::millis;
 use super::{Engine, Error, Kind, Phase, Progress, Request, Source, SourceResult, items};
 use sources::{Fetch, Item, Listing, Look, RateLimit, Work};
@@ -15,7 +15,7 @@ use store::Batch;
 
 /// Bytes of an item's path.
 const MAX_PATH: usize = 1_024;
-/// Failures count for so long.
+/// How long a failure counts.
 pub(crate) const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 /// Why a sync of a source failed.
@@ -27,26 +27,8 @@ pub(crate) enum Fault {
     Here(Error),
 }
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
-        Self::Here(error)
-    }
-}
-
-impl From<store::StoreError> for Fault {
-    fn from(error: store::StoreError) -> Self {
-        Self::Here(error.into())
-    }
-}
-
-impl From<store::CommitError> for Fault {
-    fn from(error: store::CommitError) -> Self {
-        Self::Here(error.into())
-    }
-}
-
-impl From<registry::Error> for Fault {
-    fn from(error: registry::Error) -> Self {
+impl<E: Into<Error>> From<E> for Fault {
+    fn from(error: E) -> Self {
         Self::Here(error.into())
     }
 }
@@ -64,7 +46,6 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// A sync of one source.
 pub(crate) struct SourceSync<'sync> {
     pub(crate) engine: &'sync Engine,
     pub(crate) source: &'sync Source,
@@ -75,7 +56,7 @@ pub(crate) struct SourceSync<'sync> {
 }
 
 impl Engine {
-    /// Syncs one source, and writes where it stands. What fails is in the result.
+    /// Syncs one source, and writes its state. An error is part of the result.
     pub(crate) async fn sync_source(
         &self,
         source: &Source,
@@ -99,7 +80,7 @@ impl Engine {
             .attempt(source, request, progress, &mut state, &mut result)
             .await;
         result.duration_ms = millis(began.elapsed());
-        result.skips.truncate(MAX_TOLD);
+        result.skips.truncate(MAX_RESULT_SKIPS);
         let now = self.0.registry.now();
         state.last_check = Some(now);
         state
@@ -114,7 +95,8 @@ impl Engine {
                     state.full_ms = Some(result.duration_ms);
                 }
             }
-            // The server stops: nothing is known of the place.
+            // No fault of the place, so no failure is recorded. The state of before stays too:
+            // what this sync did not finish is for the next one.
             Err(Fault::Place(sources::Error::Stopped)) => {
                 result.error = Some("the server stopped".to_owned());
                 return result;
@@ -122,8 +104,10 @@ impl Engine {
             Err(fault) => {
                 let message = model::shown(&fault.to_string(), 500);
                 if let Fault::Place(sources::Error::RateLimited { after, limit }) = &fault {
+                    // At most a day: a wrong header would else put the source off for years.
                     let after = SignedDuration::try_from(*after).unwrap_or(DAY).min(DAY);
-                    // No failure of the source: it said when to come again.
+                    // This counts for no row of failures: the place works, and said when to come
+                    // again.
                     state.not_before = now.checked_add(after).ok();
                     state.rate_limit = limit.or(state.rate_limit);
                 } else {
@@ -167,7 +151,7 @@ impl Engine {
         let made = tokio::fs::create_dir_all(&folder).await;
         made.map_err(|error| {
             let message = format!("cannot make the folder `{}`: {error}", folder.display());
-            Fault::Here(Error::Folder { message })
+            Fault::Here(Error::Here { message })
         })?;
         let work = Work {
             folder,
@@ -200,7 +184,7 @@ impl SourceSync<'_> {
 
     async fn run(&self, state: &mut State, result: &mut SourceResult) -> Result<(), Fault> {
         let (store, id) = (self.engine.0.store.clone(), self.source.id.clone());
-        let known = aside(move || items::of(&store, &id)).await??;
+        let known = blocking(move || items::of(&store, &id)).await??;
         let is_full = self.request.kind == Kind::Full;
         let mark = state.mark.clone();
         let asked = mark
@@ -208,30 +192,29 @@ impl SourceSync<'_> {
             .filter(|_| !is_full && !self.request.force_check);
         self.phase(Phase::Fetching, 0);
         let began = Instant::now();
-        let look = self.patiently(|| self.fetch.look(asked, &self.work)).await;
+        let look = self.retry(|| self.fetch.look(asked, &self.work)).await;
         state.response_ms = Some(millis(began.elapsed()));
         let mut limit = |found: Option<RateLimit>| state.rate_limit = found.or(state.rate_limit);
         let listing = match look.map_err(Fault::Place)? {
             Look::Unchanged { rate_limit } => {
                 limit(rate_limit);
                 result.unchanged = true;
-                // What was skipped for what was here may be taken now.
-                let mut items: Vec<Item> =
-                    known.values().map(|record| record.item.clone()).collect();
-                items.sort_by(|a, b| place(&a.path).cmp(&place(&b.path)));
-                Listing {
+                // Planned all the same, from the records: an item that was skipped since its id
+                // was taken may have it now, and a skill that somebody deleted comes back.
+                let mut listing = Listing {
                     mark: mark.clone().unwrap_or_default(),
                     revision: state.revision.clone(),
-                    items,
+                    items: known.values().map(|record| record.item.clone()).collect(),
                     skipped: state
                         .skips
                         .iter()
                         .filter(|skip| !known.contains_key(&skip.path))
                         .map(|skip| (skip.path.clone(), skip.reason.clone()))
                         .collect(),
-                    break_in_history: None,
-                    rate_limit: None,
-                }
+                    ..Listing::default()
+                };
+                listing.sort();
+                listing
             }
             Look::Listing(listing) => {
                 limit(listing.rate_limit);
@@ -239,8 +222,8 @@ impl SourceSync<'_> {
             }
         };
         let had_some = known.values().any(|record| record.skill.is_some());
-        // It may be a mistake there, such as a folder that was moved. All skills of a source are
-        // withdrawn only where somebody asks for it.
+        // It may be a mistake there, such as a folder that was moved or a disk that is not
+        // mounted. All skills of a source are withdrawn only where somebody asks for it.
         if listing.items.is_empty() && had_some && !is_full {
             let message = "it has no skills any more, which may be a mistake there; sync everything (`repertoire sync --full`) to withdraw those that are here";
             return Err(Fault::Place(sources::Error::Refused(message.to_owned())));
@@ -262,6 +245,7 @@ impl SourceSync<'_> {
         let items = unique(wanted.collect(), result);
         let at = (revision.as_str(), break_in_history.as_deref());
         let taken = self.apply(items, known, at, state, result).await?;
+        // After all of it is applied: a sync that fails before asks for the same changes again.
         state.mark = Some(mark).filter(|mark| !mark.is_empty());
         state.revision = model::shown(&revision, 200);
         state.skills = taken;
@@ -272,8 +256,8 @@ impl SourceSync<'_> {
         Ok(())
     }
 
-    /// Tries what may help to be tried again, with pauses that grow.
-    pub(crate) async fn patiently<'call, T>(
+    /// Retries a call after transient errors, with pauses that grow.
+    pub(crate) async fn retry<'call, T>(
         &self,
         mut call: impl FnMut() -> futures_util::future::BoxFuture<'call, Result<T, sources::Error>>,
     ) -> Result<T, sources::Error> {
@@ -295,6 +279,8 @@ impl SourceSync<'_> {
             if !error.is_transient() || attempt >= options.attempts {
                 return Err(error);
             }
+            // Half to one and a half times the pause: clients that failed together do not come
+            // back together.
             let spread = Duration::from_secs_f64(pause.as_secs_f64() * (0.5 + (options.jitter)()));
             let waited = tokio::time::sleep(spread);
             if self.work.stop.run_until_cancelled(waited).await.is_none() {
@@ -306,7 +292,7 @@ impl SourceSync<'_> {
     }
 }
 
-/// After this, nothing else of the place can be read.
+/// After this error, nothing else of the place can be read.
 pub(crate) fn ends(error: &sources::Error) -> bool {
     matches!(
         error,
@@ -314,8 +300,8 @@ pub(crate) fn ends(error: &sources::Error) -> bool {
     )
 }
 
-/// Does what reads many records off the async threads.
-pub(crate) async fn aside<T: Send + 'static>(
+/// Reads many records off the async threads.
+pub(crate) async fn blocking<T: Send + 'static>(
     does: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Fault> {
     let done = tokio::task::spawn_blocking(does).await;
@@ -325,16 +311,12 @@ pub(crate) async fn aside<T: Send + 'static>(
     })
 }
 
-/// The order in which paths are asked: the shortest first.
-fn place(path: &str) -> (usize, &str) {
-    (path.split('/').count(), path)
-}
-
-/// Items whose paths can be kept, each once.
+/// Items whose paths can be stored, each once.
 fn unique(items: Vec<Item>, result: &mut SourceResult) -> Vec<Item> {
     let mut seen = std::collections::HashSet::new();
     let mut kept = Vec::with_capacity(items.len());
     for item in items {
+        // Paths are parts of keys, in which a NUL ends a part.
         if item.path.len() > MAX_PATH || item.path.contains('\0') {
             result.skip(
                 &item.path,

@@ -1,4 +1,4 @@
-//! What is synced now, and what was.
+//! The syncs that run now, and those that ended.
 
 use tokio::sync::watch;
 
@@ -8,24 +8,24 @@ use super::{Engine, Error, Kind, Progress, Source};
 use model::SkillKey;
 use sources::RepositoryFacts;
 
-/// Milliseconds that a source takes whose skills were never counted.
+/// Estimate for a source that was never synced: a guess, to be replaced by its first sync.
 const UNKNOWN_SOURCE_MILLIS: u64 = 60_000;
-/// And one that was never read whole, for each of its skills.
+/// Estimate for each skill of a source that was never read in full.
 const MILLIS_PER_SKILL: u64 = 20;
 
-/// What is synced now, and what was.
+/// The syncs that run now, and those that ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// The sync that is under way; of several, the one that began last.
+    /// The sync that is running; of several, the one that began last.
     pub current: Option<Progress>,
-    /// The sync that was asked for, or the one that ended last.
+    /// The requested sync, or the one that ended last.
     pub last: Option<SyncRecord>,
     /// Those that ended, the latest first.
     pub history: Vec<SyncRecord>,
 }
 
 impl Engine {
-    /// What is synced now, and what was. With an id, what became of that sync.
+    /// The syncs that run now, and those that ended. With an id, that sync alone.
     ///
     /// # Errors
     /// There is no such sync; a record is damaged.
@@ -52,7 +52,10 @@ impl Engine {
         let current = current.into_iter().find(|progress| progress.id == id);
         let last = history.iter().find(|sync| sync.id == id).cloned();
         if current.is_none() && last.is_none() {
-            return Err(unknown(id));
+            return Err(Error::SyncNotFound {
+                id: model::shown(id, 80),
+                max: MAX_HISTORY,
+            });
         }
         Ok(Status {
             current,
@@ -61,8 +64,8 @@ impl Engine {
         })
     }
 
-    /// Follows a sync: the one of an id, or the one that began last. None: no sync is under
-    /// way, or the one of the id has ended, which [`Engine::status`] tells.
+    /// Follows a sync: the one of an id, or the one that began last. None: no sync is running,
+    /// or the one of the id has ended, and [`Engine::status`] has its record.
     ///
     /// # Errors
     /// There is no such sync.
@@ -78,6 +81,7 @@ impl Engine {
         let found = found.cloned();
         drop(running);
         if let (None, Some(id)) = (&found, id) {
+            // For its error alone, where no such sync is known.
             self.status(Some(id))?;
         }
         Ok(found)
@@ -85,16 +89,16 @@ impl Engine {
 
     /// The sync that begins next, from now on. Cancelling loses nothing.
     pub fn next(&self) -> impl Future<Output = Option<watch::Receiver<Progress>>> + use<> {
+        // Subscribed here and not in the future: a sync that begins before the first poll counts.
         let mut begun = self.0.begun.subscribe();
-        begun.mark_unchanged();
         async move {
             begun.changed().await.ok()?;
             begun.borrow().clone()
         }
     }
 
-    /// What the repository that a skill comes from has to show; none: it comes from none, or
-    /// nothing is known of it.
+    /// The facts about the repository that a skill comes from; none: it comes from none, or
+    /// they are not known.
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
@@ -125,21 +129,15 @@ impl Engine {
         sources.iter().map(estimate).sum()
     }
 
-    /// One of the sources is being synced.
+    /// Refuses while one of the sources is being synced.
     ///
     /// # Errors
-    /// It is; or there is no such source.
+    /// One is; or there is no such source.
     pub fn refuse_running(&self, sources: &[String]) -> Result<(), Error> {
         let sources = self.requested(sources)?;
+        // By the rule of a sync that starts, and given back at once.
         drop(self.reserve(&sources, |_| String::new())?);
         Ok(())
-    }
-}
-
-fn unknown(id: &str) -> Error {
-    Error::SyncNotFound {
-        id: model::shown(id, 80),
-        max: MAX_HISTORY,
     }
 }
 

@@ -1,39 +1,40 @@
-//! Being told that something happens in the folders of sources.
+//! Watches of the folders of sources.
 //!
-//! What is told is only that one should look. What was told during a burst is looked at once
-//! it is quiet, so that no skill is read while it is being written, and once more a little
-//! later: folders that are made quickly, one in the other, are not all told of. A folder that
-//! cannot be watched is looked at at intervals.
+//! An event says only that a look is due. After a burst of events a folder is looked at once it
+//! is quiet, so that no skill is read while it is being written, and once more a little later:
+//! of folders that are made quickly, one in the other, some events are missed. A folder that
+//! cannot be watched is looked at in intervals.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::engine::locked;
 use super::{Source, SourceKind};
 use skill_folder::{Inode, inode};
 
-/// So long nothing happens before a folder is looked at.
+/// How long a folder must be quiet before it is looked at.
 const DEBOUNCE_DELAY: Duration = Duration::from_millis(200);
-/// And so long it waits at most, whatever happens.
+/// The longest wait for quiet: a build that writes all the time must not put a look off for good.
 const MAX_WAIT: Duration = Duration::from_secs(2);
-/// When a folder is looked at once more.
+/// How long after a look a folder is looked at once more.
 const RECHECK_DELAY: Duration = Duration::from_secs(3);
-/// How often a folder is looked at that cannot be watched.
+/// How often a folder that cannot be watched is looked at.
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
 
-/// When something happened in a folder.
+/// The events of a folder since its last look.
 #[derive(Debug, Clone, Copy)]
 struct Burst {
     first: Instant,
     last: Instant,
 }
 
-/// What was told, by source.
+/// Events that were not acted on yet, by source.
 #[derive(Debug, Default)]
 struct PendingChanges {
     bursts: Mutex<BTreeMap<String, Burst>>,
@@ -42,10 +43,10 @@ struct PendingChanges {
 
 impl PendingChanges {
     fn bursts(&self) -> MutexGuard<'_, BTreeMap<String, Burst>> {
-        self.bursts.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.bursts)
     }
 
-    fn tell(&self, source: &str) {
+    fn record(&self, source: &str) {
         let now = Instant::now();
         let mut bursts = self.bursts();
         let burst = bursts.entry(source.to_owned());
@@ -58,12 +59,11 @@ impl PendingChanges {
     }
 }
 
-/// A folder that is watched.
 struct WatchedFolder {
     location: String,
-    /// Which folder it was: one that is made anew is another one.
+    /// Its identity: a watch is of an inode, so a folder that is made anew has no watch.
     inode: Option<Inode>,
-    /// None: it cannot be.
+    /// None: it cannot be watched.
     watcher: Option<RecommendedWatcher>,
 }
 
@@ -71,8 +71,8 @@ struct WatchedFolder {
 #[derive(Default)]
 pub(crate) struct Watches {
     watched: BTreeMap<String, WatchedFolder>,
-    told: Arc<PendingChanges>,
-    /// Looks that are to be made later.
+    pending: Arc<PendingChanges>,
+    /// Looks that are due later.
     later: BTreeMap<String, Instant>,
 }
 
@@ -84,6 +84,7 @@ impl Watches {
             .filter(|source| source.kind == SourceKind::Directory && source.interval().is_some())
             .map(|source| (source.id.as_str(), source.location.as_str()))
             .collect();
+        // A watcher that is dropped here ends its watches.
         let is_wanted = |id: &String, watched: &mut WatchedFolder| {
             folders.get(id.as_str()) == Some(&watched.location.as_str())
                 && watched.inode == inode(Path::new(&watched.location))
@@ -93,11 +94,13 @@ impl Watches {
             if self.watched.contains_key(id) {
                 continue;
             }
+            // Before the watch: a folder that is replaced between the two has another inode at
+            // the next round, and is watched again.
             let inode = inode(Path::new(location));
-            let watcher = watch(id, Path::new(location), &self.told);
+            let watcher = watch(id, Path::new(location), &self.pending);
             let watcher = watcher
                 .inspect_err(|error| {
-                    tracing::warn!(%error, source = id, "a folder cannot be watched: it is scanned every {} s", POLL_INTERVAL.as_secs());
+                    tracing::warn!(%error, source = id, "a folder cannot be watched: it is polled every {} s", POLL_INTERVAL.as_secs());
                 })
                 .ok();
             if watcher.is_none() {
@@ -118,11 +121,11 @@ impl Watches {
         self.later.retain(|id, _| watched.contains_key(id));
     }
 
-    /// The sources that are to be looked at now, and when the next one is.
+    /// The sources whose looks are due now, and when the next one is.
     pub(crate) fn due(&mut self, now: Instant) -> (Vec<String>, Option<Instant>) {
         let (mut due, mut next) = (Vec::new(), None::<Instant>);
         let mut wait = |at: Instant| next = Some(next.map_or(at, |next| next.min(at)));
-        self.told.bursts().retain(|id, burst| {
+        self.pending.bursts().retain(|id, burst| {
             let at = (burst.last + DEBOUNCE_DELAY).min(burst.first + MAX_WAIT);
             if at > now {
                 wait(at);
@@ -141,11 +144,8 @@ impl Watches {
                 return true;
             }
             due.push(id.clone());
-            if self
-                .watched
-                .get(id)
-                .is_some_and(|watched| watched.watcher.is_none())
-            {
+            let watched = self.watched.get(id);
+            if watched.is_some_and(|watched| watched.watcher.is_none()) {
                 blind.push(id.clone());
             }
             false
@@ -157,34 +157,35 @@ impl Watches {
         (due, next)
     }
 
-    /// Waits until something happens.
     pub(crate) async fn happened(&self) {
-        self.told.happened.notified().await;
+        self.pending.happened.notified().await;
     }
 }
 
 fn watch(
     id: &str,
     folder: &Path,
-    told: &Arc<PendingChanges>,
+    pending: &Arc<PendingChanges>,
 ) -> notify::Result<RecommendedWatcher> {
-    let (source, root, told) = (id.to_owned(), folder.to_owned(), Arc::clone(told));
+    let (source, root, pending) = (id.to_owned(), folder.to_owned(), Arc::clone(pending));
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         let concerns = match &event {
-            // Our own reading, too.
+            // Our own reads are events too: without this each look would cause the next.
             Ok(event) if event.kind.is_access() => false,
             Ok(event) => {
                 let mut paths = event.paths.iter();
+                // Without a path where the queue of the system overflowed: anything may have
+                // happened.
                 event.paths.is_empty() || paths.any(|path| path.starts_with(&root))
             }
             Err(_) => true,
         };
         if concerns {
-            told.tell(&source);
+            pending.record(&source);
         }
     })?;
     watcher.watch(folder, RecursiveMode::Recursive)?;
-    // A folder that is made anew is silent; its parent tells of it.
+    // A folder that is made anew has no events of its own; its parent has.
     if let Some(parent) = folder.parent() {
         watcher.watch(parent, RecursiveMode::NonRecursive)?;
     }
@@ -216,20 +217,20 @@ mod tests {
         let mut watches = Watches::default();
         let begin = Instant::now();
         let after = |millis| begin + Duration::from_millis(millis);
-        watches.told.tell("a");
+        watches.pending.record("a");
         assert_eq!(watches.due(begin), (vec![], Some(after(200))));
         tokio::time::advance(Duration::from_millis(150)).await;
-        watches.told.tell("a");
+        watches.pending.record("a");
         assert_eq!(watches.due(after(200)), (vec![], Some(after(350))));
         let (due, next) = watches.due(after(350));
         assert_eq!((due, next), (vec!["a".to_owned()], Some(after(3_350))));
         assert_eq!(watches.due(after(3_350)), (vec!["a".to_owned()], None));
         // One that never ends is looked at all the same.
-        watches.told.tell("a");
+        watches.pending.record("a");
         let first = Instant::now();
         for _ in 0..30 {
             tokio::time::advance(Duration::from_millis(100)).await;
-            watches.told.tell("a");
+            watches.pending.record("a");
         }
         assert_eq!(watches.due(first + MAX_WAIT).0, ["a"]);
     }
@@ -252,7 +253,7 @@ mod tests {
         std::fs::write(root.join("one/SKILL.md"), "y").expect("a file");
         let told = tokio::time::timeout(Duration::from_secs(20), watches.happened());
         told.await.expect("told");
-        let ids: Vec<String> = watches.told.bursts().keys().cloned().collect();
+        let ids: Vec<String> = watches.pending.bursts().keys().cloned().collect();
         assert_eq!(ids, ["a"]);
         // A folder that is made anew.
         std::fs::remove_dir_all(&root).expect("removed");

@@ -4,8 +4,7 @@ use super::Error;
 use model::{SkillId, VersionNumber};
 use registry::{Caller, Registry};
 
-/// Withdraws every version of a skill that the caller published; whether there was one.
-/// The active one is the last, so that no older one takes its place meanwhile.
+/// Withdraws every version of a skill that the caller published. Returns whether there was one.
 pub(crate) async fn withdraw(
     registry: &Registry,
     skill: &SkillId,
@@ -29,6 +28,8 @@ pub(crate) async fn withdraw(
             None => break,
         }
     }
+    // The active one last: withdrawn first, it would be replaced by an older one, which would be
+    // handed out until that is withdrawn too.
     numbers.sort_by_key(|number| (head.active == Some(*number), *number));
     for number in &numbers {
         registry.yank(skill, *number, reason, caller).await?;
@@ -36,7 +37,7 @@ pub(crate) async fn withdraw(
     Ok(!numbers.is_empty())
 }
 
-/// Puts a version back that the caller withdrew; whether it did.
+/// Puts a version back if the caller withdrew it. Returns whether it did.
 pub(crate) async fn put_back(
     registry: &Registry,
     skill: &SkillId,
@@ -45,6 +46,7 @@ pub(crate) async fn put_back(
 ) -> Result<bool, Error> {
     let head = registry.head(skill)?;
     let yank = registry.yank_of(&head, number)?;
+    // What a person withdrew stays withdrawn, whatever the source has.
     if yank.is_none_or(|yank| yank.actor != caller.principal) {
         return Ok(false);
     }

@@ -96,10 +96,10 @@ fn the_lock_of_npx_says_which_skills_of_which_repositories() {
     }}"#;
     let machine = Machine::new();
     let path = machine.folder.path().join(NPX_LOCK_FILE);
-    assert_eq!(NpxLock::read(&path).expect("none"), None);
+    assert_eq!(NpxSkill::read_lock(&path).expect("none"), None);
     fs::write(&path, text).expect("written");
-    let lock = NpxLock::read(&path).expect("a lock").expect("there");
-    let found = lock.skills.iter().map(|skill| {
+    let lock = NpxSkill::read_lock(&path).expect("a lock").expect("there");
+    let found = lock.iter().map(|skill| {
         let id = skill.id.as_ref().map(ToString::to_string);
         (skill.name.as_str(), id.unwrap_or_default())
     });
@@ -114,7 +114,7 @@ fn the_lock_of_npx_says_which_skills_of_which_repositories() {
     ];
     assert_eq!(found, expected.map(|(name, id)| (name, id.to_owned())));
     fs::write(&path, "[]").expect("written");
-    NpxLock::read(&path).expect_err("no such lock");
+    NpxSkill::read_lock(&path).expect_err("no such lock");
 }
 
 fn packed(entries: &[(&str, &[u8], tar::EntryType)]) -> Vec<u8> {

@@ -60,7 +60,7 @@ async fn a_save_is_seen_whichever_way_an_editor_saves() {
 #[tokio::test]
 async fn where_nothing_is_told_a_save_is_seen_all_the_same() {
     let world = World::with(Options {
-        is_told: false,
+        is_watched: false,
         ..Options::default()
     });
     let folder = world.project(".claude/skills/a");

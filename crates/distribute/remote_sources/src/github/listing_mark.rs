@@ -1,4 +1,4 @@
-//! Where a look stands, and whose the repositories were then.
+//! The state of a look, with the owners of the repositories then.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,25 +10,25 @@ use super::super::place_cache::{read_cache, write_cache};
 use super::super::{Error, run_blocking};
 use model::Digest;
 
-/// Bytes of a mark that has its repositories in itself.
+/// Bytes of a mark that includes its repositories. A mark may have 64 KiB.
 const MAX_MARK: usize = 60 * 1024;
-/// How the files are called that have those of the others, by their digests.
+/// The prefix of files with the repositories of larger marks; their digest follows.
 const FILE: &str = "github-repositories-";
-/// Files that are left where it is not known which of them a mark names.
+/// Files that are left if it is not known which of them a mark names.
 const MAX_FILES: usize = 16;
 
 /// The ids of repositories and of their owners, by the names that they are listed under.
 pub(super) type Repositories = BTreeMap<String, (u64, u64)>;
 
-/// Where a look stands.
+/// The state of a look.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ListingMark {
-    /// Of the listing.
+    /// The digest of the listing.
     pub(super) digest: String,
     #[serde(default)]
     repositories: Repositories,
-    /// The digest of the file that has them, where they are too many for a mark. By its digest,
-    /// since a look whose listing nobody took has one as well.
+    /// The digest of the file with them, if they are too many for a mark. By digest, so that a look
+    /// whose listing nobody took does not overwrite the file of the one before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     file: Option<String>,
 }
@@ -43,22 +43,23 @@ fn name(digest: &str) -> String {
 }
 
 impl ListingMark {
-    /// None: it is one of another kind of place.
+    /// Reads a mark; none: it is of another kind of place.
     pub(super) fn read(mark: &str) -> Option<Self> {
         serde_json::from_str(mark).ok()
     }
 
-    /// Whose the repositories were; none: nobody knows any more.
+    /// The owners of the repositories; none: the file is gone or damaged.
     pub(super) async fn repositories(&self, folder: &Path) -> Option<Repositories> {
         let Some(known) = &self.file else {
             return Some(self.repositories.clone());
         };
+        // Parsed first: the mark is stored, and no text of it becomes a path.
         let known: Digest = format!("sha256:{known}").parse().ok()?;
         let repositories: Repositories = read_cache(folder, &name(&known.hex())).await?;
         (digest(&repositories) == known.hex()).then_some(repositories)
     }
 
-    /// The mark of a listing that follows one before, as a text.
+    /// Writes the mark of a listing, as a text.
     pub(super) async fn write(
         digest_of_all: String,
         repositories: Repositories,
@@ -80,8 +81,8 @@ impl ListingMark {
         let now = name(&file);
         write_cache(folder, &now, repositories).await?;
         mark.file = Some(file);
-        // Which listing was taken last is known by the mark that a look is made with: that one
-        // and the new one are needed, and with no mark it may be any.
+        // The mark that a look is made with is of the last listing that was taken: its file and the
+        // new one are needed. Without a mark it may be any of them.
         let (needed, others) = match before {
             Some(before) => (before.file.as_deref().map(name), 0),
             None => (None, MAX_FILES),
@@ -96,7 +97,7 @@ impl ListingMark {
     }
 }
 
-/// Removes all files but those that are needed, and so many others, the newest.
+/// Removes all files but those that are needed, and the newest `others`.
 fn forget(folder: &Path, needed: &[Option<String>], others: usize) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<(SystemTime, PathBuf)> = entries

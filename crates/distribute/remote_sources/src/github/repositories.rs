@@ -1,4 +1,4 @@
-//! Which repositories there are, and where their branches stand.
+//! Lists the repositories and the commits of their branches.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use super::super::place_cache::{read_cache, write_cache};
-use super::super::web::{Ask, Fetcher, told};
+use super::super::web::{Ask, Fetcher, redacted};
 use super::super::{Error, Listing, Look, RepositoryFacts, Work};
 use super::listing_mark::{ListingMark, Repositories};
 use super::trees::{TreeContents, list};
-use super::{GitHub, is_object, is_plain};
+use super::{GitHub, is_object, is_repository};
 use model::Digest;
 
-/// What was listed of repositories.
-const KEPT: &str = "github-listed.json";
+/// The cache of listed repositories.
+const CACHE: &str = "github-listed.json";
 /// Pages of a list, of a hundred each.
 const MAX_PAGES: usize = 1000;
-/// Repositories that a search tells.
+/// Results that a search has at most.
 const MAX_SEARCH: u64 = 1000;
 
 /// A repository, as the API describes it.
@@ -83,13 +83,13 @@ struct Tree {
     sha: String,
 }
 
-/// What was listed of a repository.
+/// The listing of a repository.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct ListedRepository {
     id: u64,
     owner: u64,
     branch: String,
-    /// Tag of the branch.
+    /// The tag of its answer about the branch.
     tag: Option<String>,
     commit: String,
     found: TreeContents,
@@ -114,7 +114,7 @@ impl GitHub {
         };
         let repositories = self.repositories(fetcher).await?;
         let mut known: BTreeMap<String, ListedRepository> =
-            read_cache(&work.folder, KEPT).await.unwrap_or_default();
+            read_cache(&work.folder, CACHE).await.unwrap_or_default();
         let (mut listing, mut now, mut seen) =
             (Listing::default(), Repositories::new(), BTreeMap::new());
         if before.is_none() {
@@ -161,12 +161,13 @@ impl GitHub {
             }
             seen.insert(name, found);
         }
-        write_cache(&work.folder, KEPT, seen).await?;
+        write_cache(&work.folder, CACHE, seen).await?;
         listing.sort();
         listing.rate_limit = fetcher.rate_limit();
         let all = serde_json::to_vec(&(&listing.items, &listing.skipped, &now));
         let digest = Digest::of(&all.unwrap_or_default()).to_string();
         let is_same = mark.as_ref().is_some_and(|mark| mark.digest == digest);
+        // A break is reported though nothing else changed: the bytes may change after this look.
         if is_same && listing.break_in_history.is_none() {
             let rate_limit = listing.rate_limit;
             return Ok(Look::Unchanged { rate_limit });
@@ -186,8 +187,8 @@ impl GitHub {
     ) -> Result<BTreeMap<String, Repository>, Error> {
         let mut found = BTreeMap::new();
         for name in &self.options.repositories {
-            // A repository that was renamed is found by its old name too, which stays that of
-            // its skills.
+            // GitHub redirects the old name of a repository to the new one. Its skills keep the
+            // name in the options, and so their paths.
             let answer = fetcher
                 .below(&format!("repos/{name}"), Ask::default())
                 .await?
@@ -198,27 +199,25 @@ impl GitHub {
             (self.options.archived || !repository.archived)
                 && (self.options.forks || !repository.fork)
         };
+        let wanted = |found: Vec<Repository>| {
+            let wanted = found.into_iter().filter(is_wanted);
+            wanted.map(|found| (found.full_name.clone(), found))
+        };
         for owner in &self.options.owners {
             let query = "repos?per_page=100&sort=full_name";
             let mut url = Some(self.web.below(&format!("orgs/{owner}/{query}"))?);
             for page in 0.. {
                 let Some(here) = url.take() else { break };
-                check_pages(page, &told(&here))?;
+                check_pages(page, &redacted(&here))?;
                 let mut answer = fetcher.get(&here, Ask::default()).await?.there();
                 if page == 0 && matches!(answer, Err(Error::Refused(_))) {
-                    // A person, whose list is another one.
+                    // Not an organisation but a user, whose list has another address.
                     let here = self.web.below(&format!("users/{owner}/{query}"))?;
                     answer = fetcher.get(&here, Ask::default()).await?.there();
                 }
                 let answer = answer?;
                 url = answer.next_page();
-                let repositories: Vec<Repository> = answer.json()?;
-                found.extend(
-                    repositories
-                        .into_iter()
-                        .filter(is_wanted)
-                        .map(|found| (found.full_name.clone(), found)),
-                );
+                found.extend(wanted(answer.json()?));
             }
         }
         for topic in &self.options.topics {
@@ -228,10 +227,11 @@ impl GitHub {
             ))?);
             for page in 0.. {
                 let Some(here) = url.take() else { break };
-                check_pages(page, &told(&here))?;
+                check_pages(page, &redacted(&here))?;
                 let answer = fetcher.get(&here, Ask::default()).await?.there()?;
                 url = answer.next_page();
                 let search: Search = answer.json()?;
+                // A part of the results is no listing: the others would count as gone.
                 if search.total_count > MAX_SEARCH {
                     let count = search.total_count;
                     let message = format!(
@@ -244,31 +244,21 @@ impl GitHub {
                         format!("the search for the topic `{topic}` was not done in time");
                     return Err(Error::Unavailable(message));
                 }
-                found.extend(
-                    search
-                        .items
-                        .into_iter()
-                        .filter(is_wanted)
-                        .map(|found| (found.full_name.clone(), found)),
-                );
+                found.extend(wanted(search.items));
             }
         }
-        for repository in found.values() {
-            let name = &repository.full_name;
-            let is_name = name
-                .split_once('/')
-                .is_some_and(|(owner, name)| is_plain(owner) && is_plain(name));
-            if !is_name {
-                let name = model::shown(name, 100);
-                return Err(Error::Unavailable(format!(
-                    "it returned a repository `{name}`, which is not a valid name"
-                )));
-            }
+        // These too become parts of paths: the API may be a server of anybody.
+        let mut names = found.values().map(|repository| &repository.full_name);
+        if let Some(name) = names.find(|name| !is_repository(name)) {
+            let name = model::shown(name, 100);
+            return Err(Error::Unavailable(format!(
+                "it returned a repository `{name}`, which is not a valid name"
+            )));
         }
         Ok(found)
     }
 
-    /// Where the branch stands, and what it has. None: there is no such branch.
+    /// The listing of a branch. None: there is no such branch.
     async fn branch(
         &self,
         fetcher: &Fetcher<'_>,
@@ -287,15 +277,12 @@ impl GitHub {
         let path = utf8_percent_encode(branch, NON_ALPHANUMERIC);
         let url = format!("repos/{}/branches/{path}", repository.full_name);
         let tag = known.as_ref().and_then(|known| known.tag.as_deref());
-        let answer = fetcher
-            .below(
-                &url,
-                Ask {
-                    tag,
-                    ..Ask::default()
-                },
-            )
-            .await?;
+        let ask = Ask {
+            tag,
+            ..Ask::default()
+        };
+        // With a tag: GitHub does not count a 304 against the limit of a token.
+        let answer = fetcher.below(&url, ask).await?;
         if answer.is_unchanged() && known.is_some() {
             return Ok(known);
         }
@@ -306,7 +293,7 @@ impl GitHub {
         let Branch { commit } = answer.json()?;
         let tree = commit.commit.tree.sha;
         if !is_object(&tree) || !is_object(&commit.sha) {
-            let url = told(&answer.url);
+            let url = redacted(&answer.url);
             return Err(Error::Unavailable(format!(
                 "{url} returned an invalid commit"
             )));
@@ -351,7 +338,8 @@ impl Repository {
     }
 }
 
-/// Whether a name stands for another repository than before.
+/// The break in history where a name stands for another repository than before: names are free
+/// again after a rename or a deletion, and somebody else may register them.
 fn another(name: &str, before: (u64, u64), now: &Repository) -> Option<String> {
     if before.0 != now.id {
         return Some(format!("another repository is called {name} now"));

@@ -1,4 +1,4 @@
-//! What is in the tree of a repository, and the files of one skill.
+//! Lists the tree of a repository, and reads the files of one skill.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,21 +8,21 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 
-use super::super::web::{Ask, Fetcher, told};
+use super::super::web::{Ask, Fetcher, redacted};
 use super::super::{Error, Files, Item, RepositoryFacts, Work};
 use super::repositories::Repository;
-use super::{GitHub, is_object, is_plain};
+use super::{GitHub, is_object, is_repository};
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
 use skill_folder::{
     Inclusion, MAX_DEPTH, MAX_PATTERNS, Patterns, SKILLIGNORE, TOO_DEEP, is_no_place_of_skills,
     left_out, pointer, too_deep, too_many_patterns,
 };
 
-/// Files that are asked for at once.
+/// Files that are requested at once.
 const FETCH_CONCURRENCY: usize = 4;
-/// Trees that are asked for where the whole was cut off.
+/// Trees that are requested one by one if the whole was truncated.
 const MAX_TREES: usize = 5000;
-/// What folders of tests and of examples are called.
+/// Names of folders with tests and with examples.
 const TESTS: [&str; 5] = ["test", "tests", "__tests__", "spec", "evals"];
 const EXAMPLES: [&str; 2] = ["example", "examples"];
 
@@ -50,10 +50,10 @@ struct Blob {
     encoding: String,
 }
 
-/// What a tree has.
+/// The skills of a tree.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct TreeContents {
-    /// Files, of skills and around them.
+    /// Files, in skills and outside of them.
     pub(super) files: usize,
     skills: Vec<Skill>,
     pub(super) skipped: Vec<(String, String)>,
@@ -140,7 +140,7 @@ pub(super) async fn list(
             }
         }
     }
-    // What is at the top of a repository is beside all of its skills.
+    // Tests and examples at the top of a repository count for all of its skills.
     let top = |names: &[&str]| trees.keys().any(|path| names.contains(path));
     let (top_tests, top_examples) = (top(&TESTS), top(&EXAMPLES));
     for folder in folders {
@@ -159,7 +159,7 @@ pub(super) async fn list(
     Ok(found)
 }
 
-/// Leaves out what is in folders that are not looked into, and tells which these are.
+/// Leaves out the entries of folders that have no skills, and reports those folders.
 fn places_of_skills(entries: Vec<Entry>, skipped: &mut Vec<(String, String)>) -> Vec<Entry> {
     let mut out = BTreeSet::new();
     for entry in entries.iter().filter(|entry| entry.kind == "tree") {
@@ -176,7 +176,7 @@ fn places_of_skills(entries: Vec<Entry>, skipped: &mut Vec<(String, String)>) ->
     entries.into_iter().filter(is_in).collect()
 }
 
-/// A folder whose entries are not looked into.
+/// A folder at the greatest depth: its entries are left out.
 fn is_last(entry: &Entry) -> bool {
     entry.kind == "tree" && entry.path.matches('/').count() == MAX_DEPTH
 }
@@ -185,7 +185,7 @@ fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(above, _)| above)
 }
 
-/// A folder and those that it is in, but for the top.
+/// A folder and those above it, without the top.
 fn above(folder: &str) -> impl Iterator<Item = &str> {
     let first = Some(folder).filter(|folder| !folder.is_empty());
     std::iter::successors(first, |folder| Some(folder.rsplit_once('/')?.0))
@@ -212,7 +212,8 @@ async fn entries(
             Ok(whole.tree)
         };
     }
-    // It was cut off: tree by tree then.
+    // GitHub truncates beyond 100,000 entries or 7 MB. One tree at a time has no such limit, but
+    // costs a request each.
     let (mut found, mut asked) = (Vec::new(), 0);
     let mut open = vec![(String::new(), tree.to_owned())];
     while let Some((above, sha)) = open.pop() {
@@ -262,8 +263,7 @@ impl GitHub {
         let fetcher = Fetcher::new(&self.web, work);
         let wrong = || Error::Invalid("this is no item of GitHub".to_owned());
         let handle: Handle = serde_json::from_str(&item.handle).map_err(|_| wrong())?;
-        let (owner, name) = handle.repository.split_once('/').ok_or_else(wrong)?;
-        if !is_plain(owner) || !is_plain(name) {
+        if !is_repository(&handle.repository) {
             return Err(wrong());
         }
         let entries = entries(
@@ -275,21 +275,22 @@ impl GitHub {
         .await?;
         let (fetcher, repository) = (&fetcher, handle.repository.as_str());
         let (mut wanted, mut files) = (Vec::new(), Files::default());
-        let mut known = patterns(fetcher, repository, &entries, &mut files.problems).await?;
+        let (patterns, mut texts) =
+            read_patterns(fetcher, repository, &entries, &mut files.problems).await?;
         let mut out = BTreeSet::new();
         for entry in entries {
             let shown = model::shown(&entry.path, 200);
             if entry.kind == "tree" {
-                let is_out = matches!(known.patterns.take(&entry.path), Inclusion::Out(..));
+                let is_out = matches!(patterns.take(&entry.path), Inclusion::Out(..));
                 if is_last(&entry) && !is_out {
                     files.problems.push(too_deep(&shown));
                 }
                 continue;
             }
-            let path = match known.patterns.take(&entry.path) {
+            let path = match patterns.take(&entry.path) {
                 Inclusion::In(path) => path,
                 Inclusion::Out(what, why) => {
-                    // Once for all that a folder has.
+                    // One report for a folder, not one for each of its files.
                     if out.insert(what.to_owned()) {
                         files.problems.push(left_out(&model::shown(what, 200), why));
                     }
@@ -312,6 +313,7 @@ impl GitHub {
                     .push(Problem::warning("file-not-regular", &shown, 0, message));
             }
         }
+        // By the sizes in the tree, before any file is requested; `blob` checks them.
         let bytes = wanted
             .iter()
             .fold(0_u64, |all, (_, entry)| all.saturating_add(entry.size));
@@ -322,7 +324,7 @@ impl GitHub {
             return Err(Error::TooLarge(message));
         }
         let blobs = stream::iter(wanted).map(|(path, entry)| {
-            let known = known.texts.remove(path.as_str());
+            let known = texts.remove(path.as_str());
             async move {
                 let content = match known {
                     Some(known) => known,
@@ -346,17 +348,12 @@ fn is_file(entry: &Entry) -> bool {
     entry.kind == "blob" && entry.mode != "120000"
 }
 
-/// What the files of patterns of a skill say.
-#[derive(Default)]
-struct PatternFiles {
-    patterns: Patterns,
-    /// Their bytes, by path: they are files of the skill as well.
-    texts: BTreeMap<String, Bytes>,
-}
+/// The patterns of a skill, and the bytes of their files by path: they are files of it as well.
+type PatternFiles = (Patterns, BTreeMap<String, Bytes>);
 
-/// Reads the files of patterns, before it is known which other files are wanted. Those above
-/// are first, as they may leave out the folder of another one.
-async fn patterns(
+/// Reads the files of patterns, before it is known which other files are wanted. Those above come
+/// first, as they may leave out the folder of another one.
+async fn read_patterns(
     fetcher: &Fetcher<'_>,
     repository: &str,
     entries: &[Entry],
@@ -368,24 +365,23 @@ async fn patterns(
     };
     let mut files: Vec<_> = entries.iter().filter(is_one).collect();
     files.sort_by_key(|entry| entry.path.matches('/').count());
-    let mut said = PatternFiles::default();
+    let (mut patterns, mut texts) = PatternFiles::default();
     for entry in files {
-        let folder = parent(&entry.path);
-        if !matches!(said.patterns.take(&entry.path), Inclusion::In(_)) {
+        if !matches!(patterns.take(&entry.path), Inclusion::In(_)) {
             continue;
         }
-        if entry.size > MAX_PATTERNS || said.texts.len() == MAX_FILES {
+        if entry.size > MAX_PATTERNS || texts.len() == MAX_FILES {
             problems.push(too_many_patterns(&model::shown(&entry.path, 200)));
             continue;
         }
         let text = blob(fetcher, repository, entry).await?;
-        said.patterns.add(folder, &text);
-        said.texts.insert(entry.path.clone(), text);
+        patterns.add(parent(&entry.path), &text);
+        texts.insert(entry.path.clone(), text);
     }
-    Ok(said)
+    Ok((patterns, texts))
 }
 
-/// The bytes of a file, as many as the tree says.
+/// Fetches a file, of the size in the tree.
 async fn blob(fetcher: &Fetcher<'_>, repository: &str, entry: &Entry) -> Result<Bytes, Error> {
     if !is_object(&entry.sha) {
         let sha = model::shown(&entry.sha, 80);
@@ -393,7 +389,7 @@ async fn blob(fetcher: &Fetcher<'_>, repository: &str, entry: &Entry) -> Result<
     }
     let url = format!("repos/{repository}/git/blobs/{}", entry.sha);
     let ask = Ask {
-        // Base64 with its line ends, and what is around it.
+        // Base64 is 4/3 of the file, and has line ends as `\n` in JSON; the rest are other fields.
         max: entry.size.saturating_mul(2) + 64 * 1024,
         ..Ask::default()
     };
@@ -409,7 +405,7 @@ async fn blob(fetcher: &Fetcher<'_>, repository: &str, entry: &Entry) -> Result<
     };
     let content = content.filter(|content| content.len() as u64 == entry.size);
     content.map(Bytes::from).ok_or_else(|| {
-        let url = told(&answer.url);
+        let url = redacted(&answer.url);
         Error::Unavailable(format!("{url} is not the file that the tree has"))
     })
 }
