@@ -115,17 +115,17 @@ fn cost(item: Item) -> v1::SkillCost {
 }
 
 pub(super) fn activation(activation: Activation) -> v1::AuditActivationResponse {
-    let looked = &activation.looked;
-    let healthy = looked.iter().filter(|skill| skill.issues.is_empty());
+    let audited = &activation.audited;
+    let healthy = audited.iter().filter(|skill| skill.issues.is_empty());
     let summary = v1::AuditSummary {
-        skills_audited: count(looked.len()),
+        skills_audited: count(audited.len()),
         healthy: count(healthy.count()),
-        issues_found: count(looked.iter().map(|skill| skill.issues.len()).sum()),
-        warnings_found: count(looked.iter().map(|skill| skill.warnings.len()).sum()),
+        issues_found: count(audited.iter().map(|skill| skill.issues.len()).sum()),
+        warnings_found: count(audited.iter().map(|skill| skill.warnings.len()).sum()),
         overall_health: overall_health(activation.health).into(),
     };
     let (mut issues, mut warnings) = (Vec::new(), Vec::new());
-    for skill in activation.looked {
+    for skill in activation.audited {
         let id = skill.id;
         issues.extend(skill.issues.into_iter().map(|found| issue(&id, found)));
         warnings.extend(skill.warnings.into_iter().map(|found| warning(&id, found)));

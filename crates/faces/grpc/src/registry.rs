@@ -10,8 +10,8 @@ use super::convert::{self, info};
 use super::sources::Sources;
 use super::viewer::{Sight, Viewer};
 use super::{
-    DEFAULT_VERSIONS, access, blocklist, caller, export, named, number, page_size, principal,
-    publish, selector, sources, sync, target, time_left, trust, usage, watch,
+    DEFAULT_VERSIONS, blocklist, caller, export, named, number, page_size, principal, publish,
+    selector, sources, sync, target, time_left, trust, usage, watch,
 };
 use ::search::SearchIndex;
 use ::sync::Engine;
