@@ -50,7 +50,7 @@ use admission::{
     Admission, Intake, Length, Patience, Peer, Permit, is_refusal, timeout, with_reader,
 };
 use audit::{Audit, Call};
-use contract::{CodecHooks, outcome, status, with_codec_hooks};
+use contract::{CodecHooks, outcome, with_codec_hooks};
 use executor::with_deadline;
 use gateway::Transport;
 use grpc::Deadline;
