@@ -126,12 +126,12 @@ fn has_word(text: &str, word: &str) -> bool {
 /// The lines that people and models read: the contract, help, pages, errors and suggestions.
 fn lines_for_readers() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = vec![root.join("README.md"), root.join("SECURITY.md")];
+    let mut pages = vec![root.join("README.md"), root.join("SECURITY.md")];
     for folder in ["proto/repertoire/v1", "tests/golden/help", "docs"] {
         let entries = root.join(folder).read_dir().expect("a folder");
-        files.extend(entries.map(|entry| entry.expect("an entry").path()));
+        pages.extend(entries.map(|entry| entry.expect("an entry").path()));
     }
-    files.retain(|path| {
+    pages.retain(|path| {
         let name = path.file_name().and_then(|name| name.to_str());
         path.is_file() && !name.is_some_and(|name| FOR_DEVELOPERS.contains(&name))
     });
@@ -143,7 +143,7 @@ fn lines_for_readers() -> Vec<(String, String)> {
             (place, line.to_owned())
         }));
     };
-    for path in files {
+    for path in pages {
         // Pictures among the pages are no text.
         if let Ok(text) = std::fs::read_to_string(&path) {
             add(&path, &text, |_| true);
