@@ -105,7 +105,6 @@ const REPLACED: &[(&str, &str)] = &[
     ("mended", "fixed, corrected, repaired"),
     ("mends", "fixes, corrects, repairs"),
     ("so many", "a number, as many as"),
-    ("tells", "returns, reports, shows"),
     ("told", "notified, sent, shown"),
     ("whoever", "the caller, every caller that"),
 ];

@@ -47,7 +47,7 @@ pub(super) enum Command {
     Uninstall(Uninstall),
     /// List the skills that are installed on this machine, and whether they were changed.
     Installed(Installed),
-    /// Choose the versions of installed skills anew.
+    /// Resolve the versions of installed skills again.
     Update(Update),
     /// List installed skills with other versions by now. Exits with 4 if so.
     Outdated(Installed),

@@ -41,7 +41,7 @@ pub(super) struct Serve {
     /// Which calls have a line in the access log. [default: errors]
     #[arg(long, env = "REPERTOIRE_ACCESS_LOG", value_name = "WHICH", value_parser = AccessMode::ALL.map(|(name, _)| name))]
     pub(super) access_log: Option<String>,
-    /// One of so many calls that went well has a line, with `--access-log all`. [default: 1]
+    /// One of this many successful calls has a line, with `--access-log all`. [default: 1]
     #[arg(long, env = "REPERTOIRE_ACCESS_LOG_SAMPLE", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(super) access_log_sample: Option<u64>,
     /// Folder of a sentence transformer that searches use with the built-in table.

@@ -8,7 +8,7 @@ use contract::v1;
 
 const SIMILAR_EXAMPLES: &str = "\
 Examples:
-  repertoire similar refunds                     copies, and what became of them
+  repertoire similar refunds                     near-duplicates of a skill
   repertoire similar refunds --min 1             the same words";
 
 #[derive(Debug, Args)]

@@ -62,10 +62,10 @@ pub(super) struct Watch {
     /// Go on after this token. [default: from now on]
     #[arg(long, value_name = "TOKEN")]
     resume: Option<String>,
-    /// End after so many events. [default: do not end]
+    /// End after this many events. [default: do not end]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=1000))]
     max_events: Option<i32>,
-    /// End after so many seconds. [default: do not end]
+    /// End after this many seconds. [default: do not end]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=3600))]
     max_seconds: Option<i32>,
     /// Only events of these skills, by id.

@@ -14,7 +14,7 @@ use contract::v1;
 const SYNC_EXAMPLES: &str = "\
 Examples:
   repertoire sync                     what changed, of all sources
-  repertoire sync acme --force        look anew, whatever the source says
+  repertoire sync acme --force        read everything, changed or not
   repertoire sync --full              read everything
   repertoire sync --status            what is synced now, and what was
   repertoire sync --health            how sources did in the last 24 hours

@@ -61,7 +61,7 @@ pub(super) struct Create {
     /// `SOURCE/AUTHOR/*` or an id, with commas between them. [default: all]
     #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
     skills: Vec<String>,
-    /// Skills of private namespaces that it sees, beside those that it may change, written in the
+    /// Skills of private namespaces that it sees, in addition to those that it may change, written in the
     /// same way. [default: none]
     #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
     sees: Vec<String>,

@@ -122,7 +122,7 @@ codes! {
     LocalFileFailed = "LOCAL_FILE_FAILED", 1027, State;
     /// What cannot be undone was not confirmed.
     NotConfirmed = "NOT_CONFIRMED", 1028, State;
-    /// The search index is made anew; try again in a moment.
+    /// The search index is being rebuilt; try again in a moment.
     IndexUnavailable = "INDEX_UNAVAILABLE", 1029, Unavailable;
 
     /// The request came to a name that is not this server's.
