@@ -427,8 +427,8 @@ pub(super) fn stem(word: &str) -> &str {
     let mut last = rest.bytes().rev();
     match (last.next(), last.next()) {
         (Some(a), Some(b))
-            // `debugg` of `debugging` is `debug`; `process` and `install` keep their double
-            // letters.
+            // `debugging` without its ending has one letter too many; `process` and `install`
+            // keep their double letters.
             if a == b && !matches!(a, b's' | b'l') && rest.len() > 3 && rest != word =>
         {
             rest.get(..rest.len() - 1).unwrap_or(rest)
