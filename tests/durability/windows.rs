@@ -321,7 +321,7 @@ fn what_needs_the_directory_for_itself_is_told_who_has_it() {
     window.close();
     place.is_left();
     let doctor = run(place.command(&["doctor"]), LIMIT).stdout;
-    assert!(doctor.contains("nobody has "), "{doctor}");
+    assert!(doctor.contains("no process has "), "{doctor}");
 }
 
 #[test]

@@ -82,7 +82,7 @@ def test_a_value_out_of_bounds_is_refused_with_its_field(grpcurl):
 
 def test_an_invalid_skill_is_refused_with_the_file_the_line_and_the_rule(grpcurl):
     files = {"SKILL.md": b"---\nname: broken\ndescription: [1, 2]\nname: twice\n---\nbody\n"}
-    problem = "front-matter-duplicate-key: The key `name` stands here and on line 2; keep one of them"
+    problem = "front-matter-duplicate-key: The key `name` is here and on line 2; keep one of them"
     assert grpcurl.call("Registry/PublishSkill", {"files": as_json(files)}).refusal == refused(
         "INVALID_ARGUMENT",
         f"The skill cannot be published: SKILL.md:4: {problem}",

@@ -149,7 +149,7 @@ fn a_skill_that_was_begun_is_valid_and_nothing_is_written_over() {
         refused(&["new", "refund-desk", "--in", &place]),
         json!([
             "LOCAL_FILE_FAILED",
-            format!("`{folder}` is there already, and nothing of it was changed"),
+            format!("`{folder}` exists already, and was not changed"),
             "choose another name, or another folder with --in",
         ])
     );

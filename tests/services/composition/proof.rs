@@ -291,7 +291,7 @@ async fn a_set_that_reads_secrets_and_strangers_words_and_sends_things_out_is_wa
         assert_eq!(warned(composed), []);
     }
     let composed = world.compose(&["mail", "post"]).await;
-    let message = "together they read private data ('mail'), take in what strangers wrote ('mail') and hand something out ('post')";
+    let message = "together they read private data ('mail'), read untrusted text ('mail') and send data out ('post')";
     let skills = vec!["mail".to_owned(), "post".to_owned()];
     assert_eq!(
         warned(composed.expect("a composition")),

@@ -362,7 +362,7 @@ fn a_server_that_is_silent_is_given_up() {
     assert_eq!(
         error,
         Err(Error::Unavailable(
-            "the server said nothing for 0.3 s".to_owned()
+            "the server sent nothing for 0.3 s".to_owned()
         ))
     );
     // One that falls silent within a pack.
@@ -374,7 +374,7 @@ fn a_server_that_is_silent_is_given_up() {
     assert_eq!(
         error,
         Err(Error::Unavailable(
-            "the server said nothing for 0.3 s".to_owned()
+            "the server sent nothing for 0.3 s".to_owned()
         ))
     );
     // It is not asked a second time.
@@ -402,7 +402,7 @@ fn a_server_that_does_not_greet_over_ssh_is_given_up() {
     assert_eq!(
         error,
         Err(Error::Unavailable(
-            "the server said nothing for 0.3 s".to_owned()
+            "the server sent nothing for 0.3 s".to_owned()
         ))
     );
     assert!(start.elapsed() < Duration::from_secs(5));

@@ -99,7 +99,7 @@ async fn a_removal_tells_what_stays_and_who_requires_what_went() {
         (
             Tone::Warn,
             "  other files:",
-            "1 that others put there; --remove-data removes them",
+            "1 added by others stay; --remove-data removes them",
         ),
         (Tone::Warn, "  warning:", "github/acme/forms requires it"),
     ];

@@ -33,7 +33,7 @@ async fn a_server_that_is_silent_is_given_up() {
     });
     let error = error.await;
     assert!(
-        error.is_transient() && error.to_string().contains("said nothing for 0.2 seconds"),
+        error.is_transient() && error.to_string().contains("sent nothing for 0.2 seconds"),
         "{error}"
     );
 }

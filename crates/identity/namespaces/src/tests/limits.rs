@@ -96,8 +96,7 @@ async fn something_is_said_of_so_many_namespaces_and_of_no_more() {
         let claimed = namespaces.claim(&mut Batch::new(), &id(skill), &ada, now);
         claimed.expect("read")
     };
-    let refused =
-        format!("There are {MAX} namespaces of which something is said, and there may be no more");
+    let refused = format!("There are {MAX} namespaces with settings, the maximum");
     assert_eq!(set("new/one").await, Err(refused));
     assert_eq!(claim("new/one/x"), Claim::None);
     // Of those that there are more may be said.

@@ -129,15 +129,15 @@ async fn a_token_that_is_wrong_is_refused_with_the_reason() {
         ),
         (
             changed(json!({"exp": null})),
-            "The claim `exp` of the token is not there, or is wrong",
+            "The claim `exp` of the token is missing, or is wrong",
         ),
         (
             changed(json!({"exp": "soon"})),
-            "The claim `exp` of the token is not there, or is wrong",
+            "The claim `exp` of the token is missing, or is wrong",
         ),
         (
             changed(json!({"exp": 1e300})),
-            "The claim `exp` of the token is not there, or is wrong",
+            "The claim `exp` of the token is missing, or is wrong",
         ),
         (
             changed(json!({"nbf": NOW + 61})),
@@ -153,15 +153,15 @@ async fn a_token_that_is_wrong_is_refused_with_the_reason() {
         ),
         (
             changed(json!({"sub": null})),
-            "The claim `sub` of the token is not there, or cannot name a caller",
+            "The claim `sub` of the token is missing, or cannot name a caller",
         ),
         (
             changed(json!({"sub": "a\u{202e}b"})),
-            "The claim `sub` of the token is not there, or cannot name a caller",
+            "The claim `sub` of the token is missing, or cannot name a caller",
         ),
         (
             changed(json!({"sub": "x".repeat(257)})),
-            "The claim `sub` of the token is not there, or cannot name a caller",
+            "The claim `sub` of the token is missing, or cannot name a caller",
         ),
         (
             changed(json!({"pad": "x".repeat(MAX_TOKEN)})),

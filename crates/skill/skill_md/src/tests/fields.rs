@@ -202,7 +202,7 @@ fn unknown_keys_are_kept_and_named_once() {
     assert_eq!(listed(&reading), ["info 4 unknown-key"]);
     assert_eq!(
         message(&reading),
-        "Kept, and not known here: `slug` (line 4), `model` (line 6)"
+        "Unknown keys, stored as they are: `slug` (line 4), `model` (line 6)"
     );
     let kept = reading.skill.expect("a skill").front_matter;
     assert_eq!(

@@ -133,7 +133,7 @@ fn two_keys_of_one_name_are_refused_by_name() {
     assert_eq!(listed(&reading), ["error 4 front-matter-duplicate-key"]);
     assert_eq!(
         message(&reading),
-        "The key `name` stands here and on line 2; keep one of them"
+        "The key `name` is here and on line 2; keep one of them"
     );
     assert_eq!(
         rules("metadata:\n  a: 1\n  'a': 2\n"),
@@ -180,7 +180,7 @@ fn messages_do_not_carry_what_is_not_seen() {
         messages,
         [
             "`a\\u{1b}[31m\\u{202e}` has a control character: \\u{1b}",
-            "Kept, and not known here: `a\\u{1b}[31m\\u{202e}` (line 4)",
+            "Unknown keys, stored as they are: `a\\u{1b}[31m\\u{202e}` (line 4)",
         ]
     );
 }

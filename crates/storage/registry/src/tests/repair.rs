@@ -119,7 +119,7 @@ async fn a_skill_whose_head_is_gone_gets_one_from_its_versions() {
     let (world, repaired) = world.repaired(damage).await;
     assert_eq!(
         repaired.lost,
-        ["what was known of 'github/acme/refunds' beside its versions; version 3 is active now"]
+        ["the data of 'github/acme/refunds' other than its versions; version 3 is active now"]
     );
     assert_eq!(world.numbers(), [3, 2, 1]);
     assert_eq!(world.published(ID, &text("", "three")).await, 3);

@@ -138,7 +138,7 @@ async fn a_follower_that_fails_is_told_to_writers_of_events_and_to_nobody_else()
             store.commit(put("quiet", "1"))
         );
         let error = first.expect_err("a panic").to_string();
-        let expected = "the write is durable, but not everything here shows it: no such skill";
+        let expected = "the write is durable, but not all reads show it: no such skill";
         assert_eq!(error, expected);
         assert_eq!(second.expect("a commit"), 2);
         let error = store.commit(with_event("fails")).await;

@@ -205,7 +205,7 @@ async fn a_write_that_fails_is_taken_back_and_the_store_writes_again_by_itself()
     let error = store.commit(put("made", "1")).await.expect_err("read-only");
     assert_eq!(
         error.to_string(),
-        "the store takes no writes for now: the disk is gone"
+        "the store accepts no writes for now: the disk is gone"
     );
     for _ in 0..200 {
         assert_eq!(seen(&store, &other), before);

@@ -93,7 +93,7 @@ async fn full_leaves_of_the_largest_records_and_keys_that_merge_again_leave_no_f
     let error = error.expect_err("too long");
     assert_eq!(
         error.to_string(),
-        "the key of a record has 2049 bytes, at most 2048 are taken"
+        "the key of a record has 2049 bytes; at most 2048 are accepted"
     );
     drop(store);
     assert_eq!(blobs(&directory), 0);

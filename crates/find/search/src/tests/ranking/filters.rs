@@ -163,10 +163,7 @@ async fn a_category_that_nothing_is_called_is_refused_with_the_nearest() {
         .expect_err("refused");
     let failure = Failure::from(refused);
     assert_eq!(failure.code, Code::InvalidParameter);
-    assert_eq!(
-        failure.message,
-        "'tesing' is no category that is known here"
-    );
+    assert_eq!(failure.message, "'tesing' is not a known category");
     assert_eq!(
         failure.fields.first().map(|field| field.field.as_str()),
         Some("filters.categories")
