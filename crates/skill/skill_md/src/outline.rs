@@ -88,8 +88,11 @@ pub(super) fn scan(text: &str, first_line: usize) -> Result<Outline, Unread> {
         levels: Vec::new(),
         documents: 0,
     };
-    let last_line = first_line + text.lines().count();
-    let position = |line: usize| (first_line + line.saturating_sub(1)).min(last_line);
+    let newlines = newlines_before(text);
+    let position = |line: usize| {
+        let at = line.saturating_sub(1).min(newlines.len() - 1);
+        first_line + newlines.get(at).copied().unwrap_or_default()
+    };
     let mut parser = Parser::new_from_str(text);
     while let Some(event) = parser.next_event() {
         match event {
@@ -106,6 +109,21 @@ pub(super) fn scan(text: &str, first_line: usize) -> Result<Outline, Unread> {
         }
     }
     Ok(guard.outline)
+}
+
+/// Returns the line feeds before each line of the parser, which ends a line at a lone `\r` as
+/// well; a file is shown with lines that end at a line feed.
+fn newlines_before(text: &str) -> Vec<usize> {
+    let mut lines = vec![0];
+    let mut newlines = 0;
+    let mut bytes = text.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        newlines += usize::from(byte == b'\n');
+        if byte == b'\n' || byte == b'\r' && bytes.peek() != Some(&b'\n') {
+            lines.push(newlines);
+        }
+    }
+    lines
 }
 
 impl Guard {

@@ -134,7 +134,10 @@ async fn a_server_that_is_no_repertoire_is_refused() {
     let (double, (_folder, work)) = (Double::start(|_| Reply::json(&json!({}))).await, work());
     let place = Repertoire::new(&double.url, None, loopback()).expect("a place");
     let error = place.look(None, &work).await.expect_err("refused");
-    assert!(error.to_string().contains("it is no Repertoire"), "{error}");
+    assert!(
+        error.to_string().contains("it is not a Repertoire server"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

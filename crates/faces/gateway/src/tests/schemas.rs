@@ -33,7 +33,7 @@ fn a_schema_says_what_a_request_accepts_and_nothing_more() {
             "type": "array",
             "items": {"type": "string", "minLength": 1, "maxLength": 128},
             "maxItems": 16,
-            "description": "Only skills that carry all of these tags.\n\nEmpty: whatever their tags.",
+            "description": "Only skills that carry all of these tags.\n\nEmpty: with any tags.",
         })
     );
     assert_eq!(

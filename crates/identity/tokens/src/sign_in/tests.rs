@@ -345,7 +345,10 @@ fn a_rule_that_cannot_be_meant_is_told() {
             "{name: 'a b', dns: d, allow: [read]}",
             "a name has 1 to 64 letters",
         ),
-        ("{name: a, dns: d, allow: [write]}", "`write` is no action"),
+        (
+            "{name: a, dns: d, allow: [write]}",
+            "`write` is not an action",
+        ),
         ("{name: a, dns: d}", "missing field `allow`"),
         ("{name: a, dns: d, allow: [read], skills: ['*']}", "skill"),
         (

@@ -162,21 +162,28 @@ async fn a_declared_tool_is_permitted_unless_a_doubt_is_about_what_forbids_it() 
 #[tokio::test]
 async fn what_is_forbidden_of_a_tool_is_so_where_its_argument_is_a_default() {
     let world = World::new().await;
+    let defaulted = ECHO.replacen("name: say", "name: Bash", 1).replacen(
+        "    args:\n",
+        "    args:\n      - {name: command, type: string, default: git push}\n",
+        1,
+    );
+    let defaulted = defaulted.replacen("1.0.0", "1.1.0", 1);
+    world.publish("a/b/echo", &defaulted).await;
     let session = world.session().await;
-    let tool = "name: deployer\ndescription: Deploys.\ntool_configs:\n  - name: Bash\n    method: say\n    args:\n      - {name: command, type: string, default: git push}";
     let denial = "name: careful\ndescription: Forbids.\nforbidden_tools: ['Bash(git push:*)']";
-    for (skill, text) in [("deployer", tool), ("careful", denial)] {
-        let text = testing::skill_md(text, "Do it.");
-        world.publish(&format!("a/b/{skill}"), &text).await;
-        world.load(skill, &session).await.expect("loaded");
-    }
-    for arguments in [json!({}), json!({"command": "git push"})] {
+    let denial = testing::skill_md(denial, "Do not push.");
+    world.publish("a/b/careful", &denial).await;
+    world.load("careful", &session).await.expect("loaded");
+    for arguments in [
+        json!({"text": "a"}),
+        json!({"text": "a", "command": "git push"}),
+    ] {
         let called = world.call(&session, "Bash", arguments).await;
         assert_eq!(refusal(called).0, Code::ToolForbidden);
     }
-    let status = json!({"command": "git status"});
+    let status = json!({"text": "a", "command": "git status"});
     let called = world.call(&session, "Bash", status).await;
-    assert_eq!(called.expect("an answer").skill, id("a/b/deployer"));
+    assert_eq!(called.expect("an answer").skill, id("a/b/echo"));
 }
 
 #[tokio::test]

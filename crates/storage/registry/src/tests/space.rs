@@ -214,7 +214,7 @@ fn a_compaction_that_may_not_be_durable_says_that_its_store_is_in_use() {
     let failure = Failure::from(Error::from(error));
     assert_eq!(failure.code, Code::StoreUnavailable);
     assert!(
-        failure.suggestions[0].starts_with("Look at the disk: the new store is in use"),
+        failure.suggestions[0].starts_with("Check the disk: the new store is in use"),
         "{failure:?}"
     );
 }

@@ -195,7 +195,7 @@ async fn no_new_directory_is_made_where_an_earlier_version_was_cut_short() {
             .expect_err("not whole")
             .to_string();
         assert!(
-            error.contains(&format!("data{ending}` beside it holds")),
+            error.contains(&format!("data{ending}` next to it holds")),
             "{error}"
         );
         assert!(error.contains("give that one the name"), "{error}");

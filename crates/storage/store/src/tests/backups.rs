@@ -151,7 +151,7 @@ async fn a_backup_that_is_stopped_or_has_no_room_leaves_nothing() {
         store.backup(&file, false, |_| Ok(())).expect_err("full"),
         store.backup_unnamed(|_| Ok(())).expect_err("full"),
     ] {
-        assert!(error.to_string().contains("kept in reserve"), "{error}");
+        assert!(error.to_string().contains("the reserve of"), "{error}");
     }
     drop(store);
     assert_eq!(names(directory.path()), ["data"]);

@@ -140,7 +140,7 @@ fn the_reserve_of_the_disk_is_not_taken() {
     };
     let store = Store::open(&directory.path().join("data"), &options).expect("a store");
     let error = compacted(&store, |_| false, |_| ()).expect_err("a full disk");
-    assert!(error.to_string().contains("kept in reserve"), "{error}");
+    assert!(error.to_string().contains("the reserve of"), "{error}");
     assert!(!has_new_folder(&directory));
 }
 
