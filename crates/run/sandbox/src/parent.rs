@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -40,22 +39,14 @@ pub enum SandboxError {
     /// The child wrote something that is no answer, or ended without one.
     #[error("the sandbox broke: {0}")]
     Broke(String),
-    /// The machine was too busy: the wall-clock time ended before the processor time was used.
-    #[error("the sandbox had {used:?} of its {limit:?} of processor time when it was ended")]
-    Starved {
-        /// Processor time that the child had used.
-        used: Duration,
-        /// Processor time that it was allowed.
-        limit: Duration,
-    },
 }
 
 /// How a child came to its end.
 enum End {
     /// By itself.
     Exited(ExitStatus, String),
-    /// Its wall-clock time was over, after this much processor time if that is known.
-    Killed(Option<Duration>),
+    /// Its wall-clock time was over.
+    Killed,
     /// It wrote more than a line may have.
     TooLong,
 }
@@ -132,7 +123,7 @@ impl Sandbox {
                 Err(_) => (None, String::new()),
             };
         let end = match talked {
-            None => End::Killed(child.id().and_then(processor_time)),
+            None => End::Killed,
             Some(Err(error)) => return Err(error),
             Some(Ok(false)) => End::TooLong,
             Some(Ok(true)) => match timeout_at(deadline, child.wait()).await {
@@ -141,12 +132,12 @@ impl Sandbox {
                     group.0 = None;
                     End::Exited(status.map_err(SandboxError::Start)?, complaint)
                 }
-                Err(_) => End::Killed(child.id().and_then(processor_time)),
+                Err(_) => End::Killed,
             },
         };
         drop(group);
         reap(&mut child).await;
-        lines.end(count, end, limits.time)
+        lines.end(count, end)
     }
 
     /// Starts the child. The thread that does so is blocked until that process has a processor
@@ -267,20 +258,12 @@ impl Lines {
     }
 
     /// Fills in the cases that have no outcome, by the way in which the child ended.
-    fn end(
-        mut self,
-        count: usize,
-        end: End,
-        limit: Duration,
-    ) -> Result<(Confinement, Vec<Outcome>), SandboxError> {
+    fn end(mut self, count: usize, end: End) -> Result<(Confinement, Vec<Outcome>), SandboxError> {
         let missing = self.outcomes.len() < count;
         let stopped = match end {
-            // Nothing in the child can wait, so one that has not used its processor time did not
-            // get it. Calling that an endless loop would blame the solution for a busy machine.
-            End::Killed(Some(used)) if used < limit && missing && self.confinement.is_some() => {
-                return Err(SandboxError::Starved { used, limit });
-            }
-            End::Killed(_) => Stopped::Time,
+            // Not told apart: a loop without an end, and a machine so busy that the child got no
+            // processor.
+            End::Killed => Stopped::Time,
             End::TooLong => Stopped::Output,
             End::Exited(status, complaint) => match stopped(status, &complaint) {
                 Some(stopped) => stopped,
@@ -304,21 +287,6 @@ impl Lines {
         self.outcomes.resize(count, Outcome::Stopped(stopped));
         Ok((confinement, self.outcomes))
     }
-}
-
-/// Processor time that a process has used so far. None where the system has no `/proc`.
-fn processor_time(id: u32) -> Option<Duration> {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name of the program, in parentheses, may hold spaces and parentheses of its own.
-    let (_, fields) = stat.rsplit_once(')')?;
-    // `utime` and `stime`, fields 14 and 15 of proc(5); the first one here is field 3.
-    let ticks = fields.split_whitespace().skip(11).take(2);
-    let ticks = ticks.map(|ticks| ticks.parse::<u64>().ok());
-    let ticks = ticks.sum::<Option<u64>>()?;
-    let per_second = rustix::param::clock_ticks_per_second().max(1);
-    Some(Duration::from_millis(
-        ticks.saturating_mul(1000) / per_second,
-    ))
 }
 
 /// Returns the limit that ended a process, if it was one.

@@ -155,29 +155,6 @@ async fn a_child_that_will_not_end_is_ended_with_all_it_started() {
 }
 
 #[tokio::test]
-async fn a_child_that_the_machine_starved_is_told_from_one_that_used_its_time() {
-    let confined = r#"echo '{"Confined":{"rlimits":true,"landlock":7,"seccomp":true}}'"#;
-    let ended = |rest: &str, time: Duration| {
-        let script = format!("{confined}; {rest}");
-        let sandbox = Sandbox::new("/bin/sh".into(), vec!["-c".into(), script.into()]);
-        let limits = Limits {
-            time,
-            wall_time: Duration::from_secs(3),
-            ..Limits::default()
-        };
-        async move { sandbox.run(&job(&["1"], limits)).await }
-    };
-    let used = ended("while :; do :; done", Duration::from_millis(10)).await;
-    assert_eq!(used.expect("a child"), [Outcome::Stopped(Stopped::Time)]);
-    let enough = Duration::from_secs(600);
-    let starved = ended("exec sleep 1000", enough).await;
-    assert!(
-        matches!(starved, Err(SandboxError::Starved { used, limit }) if used < limit && limit == enough),
-        "{starved:?}"
-    );
-}
-
-#[tokio::test]
 async fn a_job_that_nobody_waits_for_leaves_no_process() {
     let program = env!("CARGO_BIN_EXE_sandbox-child");
     let sandbox = Sandbox::new(program.into(), vec!["nobody-waits".into()]);
