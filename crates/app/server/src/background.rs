@@ -119,6 +119,6 @@ impl Background {
 /// Logs a server that panicked while it stopped.
 pub(super) fn ended(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
-        tracing::error!(%error, "the server did not stop in time");
+        tracing::error!(%error, "the server failed while it stopped");
     }
 }

@@ -319,7 +319,7 @@ impl Domain {
         if let Some(task) = self.following.task.lock().await.take()
             && let Err(error) = task.await
         {
-            tracing::warn!(%error, "the search index did not stop in time");
+            tracing::warn!(%error, "the search index failed while it stopped");
         }
         self.registry.close().await;
     }

@@ -10,12 +10,12 @@ impl From<Full> for Failure {
         match full {
             Full::All => Self::new(
                 Code::Overloaded,
-                "The server is at its concurrency limit",
+                "The server is at capacity",
             )
             .suggest(again),
             Full::Share => Self::new(
                 Code::Overloaded,
-                "This caller is at its concurrency limit",
+                "This caller is at its share of the server's capacity",
             )
             .suggest(again)
             .suggest("Callers without a token are one caller for each address, and behind a proxy all one: raise limits.share_percent"),

@@ -449,3 +449,9 @@ proptest! {
         runtime.block_on(permits_come_back(steps));
     }
 }
+
+#[test]
+fn all_kinds_are_listed_in_their_order_by_which_their_pools_are_found() {
+    let listed = Kind::ALL.map(|kind| kind as usize);
+    assert_eq!(listed, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+}

@@ -88,7 +88,7 @@ codes! {
     MissingParameter = "MISSING_PARAMETER", 1002, Invalid;
     /// The deadline passed before the work was done.
     Timeout = "TIMEOUT", 1003, Timeout;
-    /// The server is at its concurrency limit.
+    /// The server is at capacity.
     Overloaded = "OVERLOADED", 1010, Exhausted;
     /// The server is about to stop.
     ShuttingDown = "SHUTTING_DOWN", 1011, Unavailable;

@@ -329,7 +329,7 @@ impl IndexWork {
                     if error.passes() {
                         return Err(error);
                     }
-                    tracing::warn!(%error, skill = %slot.head.id, "it cannot be embedded");
+                    tracing::warn!(%error, skill = %slot.head.id, "the text of a skill cannot be read, so it has no vector");
                 }
             }
         }

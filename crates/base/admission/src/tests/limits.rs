@@ -258,12 +258,12 @@ fn each_refusal_has_its_code_and_says_what_was_full() {
         (
             IntakeError::Full(Full::All),
             model::Code::Overloaded,
-            "The server is at its concurrency limit",
+            "The server is at capacity",
         ),
         (
             IntakeError::Full(Full::Share),
             model::Code::Overloaded,
-            "This caller is at its concurrency limit",
+            "This caller is at its share of the server's capacity",
         ),
         (
             IntakeError::Broken("reset"),
@@ -274,4 +274,10 @@ fn each_refusal_has_its_code_and_says_what_was_full() {
     for (error, code, message) in expected {
         assert_eq!(told(error), (code, message.to_owned()));
     }
+}
+
+#[test]
+fn all_resources_are_listed_in_their_order_by_which_they_are_found() {
+    let listed = Resource::ALL.map(|resource| resource as usize);
+    assert_eq!(listed, [0, 1, 2, 3, 4, 5, 6, 7]);
 }
