@@ -20,7 +20,7 @@ export CARGO_PROFILE_DEV_DEBUG = 0
 endif
 
 .PHONY: quick programs form rendered check test unit nightly doc slim build ready rust outside packages tools model sbom \
-	nightly-tools nightly-rust nightly-outside release dist deb image site interop bench grading mutants deny
+	nightly-tools nightly-rust nightly-outside release dist deb image site interop bench grading mutants deny advisories
 
 # A run leaves here what it was: reports in the form of JUnit, the pace of the machine, and
 # what was skipped.
@@ -44,7 +44,7 @@ test: $(filter check,$(MAKECMDGOALS))
 unit:
 	+@$(call SUMMED,build packages,rust,$(call RUST,default))
 
-# What a minute can find, once all is built: form, spelling, dead links, pages and golden files
+# What a minute can find, once all is built: form, licenses, spelling, dead links, pages and golden files
 # that were not rendered, files and crates that are too long.
 quick: form rendered
 
@@ -52,7 +52,7 @@ quick: form rendered
 programs:
 	@tests/programs
 
-form: programs
+form: programs deny
 	cargo fmt --check
 	$(TOOLS)/typos
 	$(TOOLS)/rumdl check --silent --no-cache --enable MD042,MD051,MD052,MD057 *.md docs clients examples deploy
@@ -184,16 +184,15 @@ mutants:
 	git diff $(BASE) -- '*.rs' >target/mutants.diff
 	nice cargo mutants --workspace --output target $(MUTANTS)
 
-# Advisories are a list on the network: without it they are left out, loudly.
-deny:
-	@if ! command -v cargo-deny >/dev/null; then \
-		echo '*** deny: cargo-deny is not installed (cargo install cargo-deny): SKIPPED ***' >&2; \
-		exit 0; \
-	fi; \
-	set -e; \
-	cargo deny check bans licenses sources; \
-	if cargo deny fetch db 2>/dev/null; then \
-		cargo deny check --disable-fetch advisories; \
+# Licenses and sources of all that is built, and crates that are banned (deny.toml).
+deny: programs
+	@$(TOOLS)/cargo-deny --locked check --hide-inclusion-graph -A no-license-field bans licenses sources
+
+# The list of advisories is on the network: the scheduled workflow asks for it. With CI=true it
+# fails where it cannot be had.
+advisories: programs
+	@if $(TOOLS)/cargo-deny fetch db; then \
+		$(TOOLS)/cargo-deny --locked check --disable-fetch --hide-inclusion-graph advisories; \
 	else \
-		echo '*** deny: the list of advisories cannot be reached: advisories SKIPPED ***' >&2; \
+		echo '*** advisories: the list cannot be reached: SKIPPED ***' >&2; [ "$(CI)" != true ]; \
 	fi
