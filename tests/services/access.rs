@@ -3,6 +3,7 @@
 
 mod actions;
 mod agents;
+mod loopback;
 mod owned;
 mod reloaded;
 mod seen;

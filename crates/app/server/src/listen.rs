@@ -5,6 +5,7 @@
 //! headers of a request, an answer to a ping, and what it reads (`socket`, `reader`). Bodies
 //! have a minimum rate (`admission`). So a connection that stalls at any of them ends.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use super::limits::Limits;
 use super::protocol::{ProtocolRouter, Protocols};
 use admission::{Admission, Full, Resource};
-use connection::{Coalesce, Socket, WatchedExecutor, served_until};
+use connection::{Coalesce, Socket, WatchedExecutor, peer_user, served_until};
 use tls::{ClientCertificate, Secured, Tls};
 
 /// Bytes of a request's headers.
@@ -76,6 +77,18 @@ struct AcceptedConnection {
 }
 
 impl AcceptedConnection {
+    /// Limits what another user of this machine may do, where that matters.
+    fn of_user(mut self, stream: &TcpStream, address: SocketAddr) -> Self {
+        let sign_in = &self.service.sign_in;
+        if sign_in.asks_user() && address.ip().to_canonical().is_loopback() {
+            let here = stream.local_addr().ok();
+            let user = here.and_then(|here| peer_user(address, here));
+            let owner = rustix::process::geteuid().as_raw();
+            self.service.sign_in = sign_in.of_user(user, owner);
+        }
+        self
+    }
+
     /// Serves it after a handshake, which needs a permit.
     async fn secured(self, stream: TcpStream, tls: Tls) {
         // Handshakes that hold a permit now end within `first`; it may be second in line.
@@ -189,6 +202,7 @@ pub(super) async fn serve(
         };
         let tls = tls.clone();
         connections.spawn(async move {
+            let taken = taken.of_user(&stream, address);
             match tls {
                 Some(tls) => taken.secured(stream, tls).await,
                 None => taken.serve(stream, None).await,

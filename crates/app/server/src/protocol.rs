@@ -24,7 +24,7 @@ use super::answer::{AnswerBody, log_answer, to_peer, unbooked, until};
 use super::calls::CallService;
 use super::guard;
 use super::mcp::{Answering, Endpoints};
-use access::{Access, Action};
+use access::{Access, Action, Limit};
 use access_log::AccessLog;
 use admission::{Admission, Peer};
 use audit::Audit;
@@ -141,7 +141,18 @@ impl Protocols {
         let (sign_in, headers) = (&self.sign_in, request.headers());
         let origin = sign_in.origin(headers, face, self.address);
         let caller = sign_in.recognize(shown, is_of_worker(&request));
-        let caller = caller.map(|caller| caller.from(origin));
+        let caller = caller.map(|caller| {
+            // A browser lets any page of this machine call, and a person may only have opened it.
+            let is_limited = !caller.signs_in
+                && caller.limit.is_none()
+                && self.pages.is_of_other_page(request.uri(), headers);
+            let caller = if is_limited {
+                caller.limited(Limit::OtherPage)
+            } else {
+                caller
+            };
+            caller.from(origin)
+        });
         // Before the rights are checked: a known caller that is refused has its own share and
         // its own name in the trail, and not those of its address.
         let peer = self.peer_of(caller.as_ref().ok()).for_call();
@@ -211,12 +222,12 @@ impl Protocols {
 /// Checks the rights for what is no rpc: the metrics, and MCP for a caller without any right. An
 /// MCP client asks its user to sign in where HTTP answers 401, and not where a tool fails.
 fn permit(face: &str, path: &str, caller: &Access) -> Result<(), Failure> {
-    if !caller.signs_in {
+    if !caller.signs_in && caller.limit.is_none() {
         return Ok(());
     }
     match face {
         "mcp" if caller.caller.rights.actions.is_empty() => caller.require(Action::Read),
-        "http" if path == "/metrics" => caller.require(Action::Operate),
+        "http" if path == "/metrics" && caller.signs_in => caller.require(Action::Operate),
         _ => Ok(()),
     }
 }

@@ -29,6 +29,12 @@ macro_rules! actions {
             pub const fn is_by_skill(self) -> bool {
                 match self { $(Self::$variant => $by_skill,)* }
             }
+
+            /// It takes access to the server's machine where nobody signs in.
+            #[must_use]
+            pub const fn is_operators(self) -> bool {
+                matches!(self, Self::Review | Self::Operate | Self::Administer)
+            }
         }
     };
 }
@@ -78,8 +84,8 @@ impl FromStr for Action {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut all = Self::ALL.iter().copied();
         all.find(|action| action.name() == text).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|action| action.name()).collect();
-            format!("`{text}` is not an action; use {}", names.join(", "))
+            let names = names(Self::ALL, |action| action.name());
+            format!("`{text}` is not an action; use {names}")
         })
     }
 }
@@ -151,8 +157,14 @@ impl FromStr for Role {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut all = Self::ALL.iter().copied();
         all.find(|role| role.name() == text).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|role| role.name()).collect();
-            format!("`{text}` is no role; write {}", names.join(", "))
+            let names = names(Self::ALL, |role| role.name());
+            format!("`{text}` is not a role; use {names}")
         })
     }
+}
+
+/// A list of names for a message.
+pub(crate) fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
+    let names: Vec<_> = all.iter().map(|it| name(*it)).collect();
+    names.join(", ")
 }

@@ -21,8 +21,51 @@ pub struct Access {
     pub caller: Arc<Caller>,
     /// The server asks callers to sign in.
     pub signs_in: bool,
+    /// Why a caller may do less than others, where nobody signs in.
+    pub limit: Option<Limit>,
     /// The origin of the call.
     pub origin: Origin,
+}
+
+/// Why a caller may do less than others, where nobody signs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Its connection is of another user of this machine, or of one that the system does not
+    /// give: it may do nothing.
+    OtherUser(Option<u32>),
+    /// It is a page of another origin, which the operator does not list: it may read.
+    OtherPage,
+}
+
+impl Limit {
+    fn actions(self) -> Actions {
+        match self {
+            Self::OtherUser(_) => Actions::default(),
+            Self::OtherPage => [Action::Read, Action::Load].into_iter().collect(),
+        }
+    }
+
+    fn refusal(self, what: &str) -> Failure {
+        match self {
+            Self::OtherUser(user) => {
+                let user = user.map_or_else(
+                    || "a user that the system does not give".to_owned(),
+                    |user| format!("user {user}"),
+                );
+                Failure::new(
+                    Code::PermissionDenied,
+                    format!("Without sign-in, only the user who runs the server (and root) may {what} over loopback; this connection is of {user}"),
+                )
+                .suggest("Connect as the user who runs the server")
+                .suggest("Or ask the operator for a token (`access.sign_in: tokens`), or for `access.loopback: anyone`")
+            }
+            Self::OtherPage => Failure::new(
+                Code::OriginRefused,
+                format!("Pages of other origins may see and load skills here, but not {what}"),
+            )
+            .suggest("Ask the operator to list the origin under web.allowed_origins"),
+        }
+    }
 }
 
 /// The origin of a call.
@@ -60,7 +103,20 @@ impl Access {
         Self {
             caller: Arc::new(Caller::new(principal, Rights::to_all(actions))),
             signs_in: false,
+            limit: None,
             origin: Origin::PROCESS,
+        }
+    }
+
+    /// The same access, limited.
+    #[must_use]
+    pub fn limited(self, limit: Limit) -> Self {
+        let principal = self.caller.principal.clone();
+        let rights = Rights::to_all(limit.actions());
+        Self {
+            caller: Arc::new(Caller::new(principal, rights)),
+            limit: Some(limit),
+            ..self
         }
     }
 
@@ -96,11 +152,14 @@ impl Access {
         let what = phrase(action);
         // Without sign-in no token would help, so none is asked for.
         if !self.signs_in {
+            if let Some(limit) = self.limit.filter(|_| !action.is_operators()) {
+                return limit.refusal(what);
+            }
             return Failure::new(
                 Code::OperatorOnly,
-                format!("Only a caller on the server's machine may {what}"),
+                format!("Only the operator may {what}"),
             )
-            .suggest("Use the command line on the server's machine");
+            .suggest("Run the command without `--server`, or `repertoire mcp`, as the user who owns the data directory");
         }
         if self.caller.is_anonymous() {
             return Failure::new(

@@ -1,9 +1,14 @@
 //! Sets of actions, and the skills that they may be done to.
 
 use serde::{Deserialize, Serialize};
+use strsim::normalized_damerau_levenshtein;
 
-use crate::Action;
+use crate::action::names;
+use crate::{Action, Role};
 use model::{SkillId, SkillPattern};
+
+/// How like a name is to the one that was meant: two letters of eight may be wrong.
+const MIN_LIKENESS_RATIO: f64 = 0.75;
 
 /// A set of actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -18,17 +23,42 @@ impl Actions {
         Action::ALL.iter().copied().collect()
     }
 
+    /// Returns those of a name: of an action, or of a role.
+    ///
+    /// # Errors
+    /// Nothing has that name; the message says what may be meant.
+    pub fn named(name: &str) -> Result<Self, String> {
+        if let Ok(role) = name.parse::<Role>() {
+            return Ok(role.actions());
+        }
+        let action = name.parse::<Action>();
+        action.map(|action| Self::from_iter([action])).map_err(|_| {
+            let actions = Action::ALL.iter().map(|it| ("action", it.name()));
+            let roles = Role::ALL.iter().map(|it| ("role", it.name()));
+            let near = actions.chain(roles).map(|(kind, known)| {
+                let likeness = normalized_damerau_levenshtein(name, known);
+                (likeness, format!("did you mean the {kind} `{known}`?"))
+            });
+            let nearest = near.max_by(|a, b| a.0.total_cmp(&b.0));
+            let nearest = nearest.filter(|(likeness, _)| *likeness >= MIN_LIKENESS_RATIO);
+            let next = nearest.map_or_else(
+                || {
+                    let (actions, roles) = (
+                        names(Action::ALL, |it| it.name()),
+                        names(Role::ALL, |it| it.name()),
+                    );
+                    format!("actions are {actions}; roles are {roles}")
+                },
+                |(_, meant)| meant,
+            );
+            format!("unknown action or role `{name}`; {next}")
+        })
+    }
+
     /// The action is one of them.
     #[must_use]
     pub const fn has(self, action: Action) -> bool {
         self.0 & (1 << action as u32) != 0
-    }
-
-    /// These without some.
-    #[must_use]
-    pub fn without(self, others: &[Action]) -> Self {
-        let others: Self = others.iter().copied().collect();
-        Self(self.0 & !others.0)
     }
 
     /// Each, as the contract lists them.

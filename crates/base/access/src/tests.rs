@@ -53,7 +53,7 @@ fn a_role_may_do_what_the_contract_calls_actions() {
     assert_eq!(
         "guest".parse::<Role>(),
         Err(
-            "`guest` is no role; write reader, agent, publisher, reviewer, operator, administrator"
+            "`guest` is not a role; use reader, agent, publisher, reviewer, operator, administrator"
                 .to_owned()
         )
     );
@@ -71,6 +71,7 @@ fn access(principal: Principal, rights: Rights, signs_in: bool) -> Access {
     Access {
         caller: Arc::new(Caller::new(principal, rights)),
         signs_in,
+        limit: None,
         origin: Origin::PROCESS,
     }
 }
@@ -96,10 +97,7 @@ fn a_refusal_says_what_was_asked_for_and_what_to_do() {
     let without_sign_in = access(Principal::anonymous(), Rights::default(), false);
     assert_eq!(
         said(&without_sign_in, Action::Operate),
-        Err(
-            "OPERATOR_ONLY: Only a caller on the server's machine may operate the server"
-                .to_owned()
-        )
+        Err("OPERATOR_ONLY: Only the operator may operate the server".to_owned())
     );
 }
 
@@ -166,6 +164,7 @@ fn a_caller_is_sent_for_a_scope_only_where_its_token_lacks_one_that_it_may_have(
     let access = Access {
         caller: Arc::new(caller),
         signs_in: true,
+        limit: None,
         origin: Origin::PROCESS,
     };
     let withheld = access.require(Action::Publish);
@@ -285,8 +284,62 @@ fn an_action_is_read_by_its_whole_name() {
 fn a_set_without_actions_is_empty() {
     let one: Actions = [Action::Read].into_iter().collect();
     assert_eq!(
-        [Actions::default(), one, one.without(&[Action::Read])].map(Actions::is_empty),
-        [true, false, true]
+        [Actions::default(), one].map(Actions::is_empty),
+        [true, false]
+    );
+}
+
+#[test]
+fn a_name_of_actions_is_one_of_an_action_or_of_a_role() {
+    let one = |action: Action| Ok(Actions::from_iter([action]));
+    for action in Action::ALL {
+        assert_eq!(Actions::named(action.name()), one(*action));
+    }
+    for role in Role::ALL {
+        assert_eq!(Actions::named(role.name()), Ok(role.actions()));
+    }
+    for (name, expected) in [
+        (
+            "readers",
+            "unknown action or role `readers`; did you mean the role `reader`?",
+        ),
+        (
+            "Publish",
+            "unknown action or role `Publish`; did you mean the action `publish`?",
+        ),
+        (
+            "write",
+            "unknown action or role `write`; actions are read, load, call, learn, grade, publish, activate, delete, block, sync, review, audit, serve, operate, administer; roles are reader, agent, publisher, reviewer, operator, administrator",
+        ),
+    ] {
+        assert_eq!(Actions::named(name), Err(expected.to_owned()));
+    }
+}
+
+#[test]
+fn a_limited_caller_is_told_why_and_what_the_operator_can_do() {
+    let all = Access::without_sign_in(Principal::anonymous(), Actions::all());
+    let said = |limit: Limit, action| {
+        let refused = all.clone().limited(limit).require(action);
+        refused.map_err(|refused| refused.to_string())
+    };
+    assert_eq!(
+        [Some(1001), None].map(|user| said(Limit::OtherUser(user), Action::Delete)),
+        ["user 1001", "a user that the system does not give"].map(|user| Err(format!(
+            "PERMISSION_DENIED: Without sign-in, only the user who runs the server (and root) may delete skills over loopback; this connection is of {user}"
+        )))
+    );
+    let other_page = |action| said(Limit::OtherPage, action);
+    assert_eq!(
+        [Action::Read, Action::Load].map(other_page),
+        [Ok(()), Ok(())]
+    );
+    assert_eq!(
+        [Action::Delete, Action::Operate].map(other_page),
+        [
+            "ORIGIN_REFUSED: Pages of other origins may see and load skills here, but not delete skills",
+            "OPERATOR_ONLY: Only the operator may operate the server",
+        ].map(|text| Err(text.to_owned()))
     );
 }
 

@@ -1,6 +1,7 @@
 //! The bytes of a connection, whatever protocol they are: limits on its socket that no layer
 //! above has, one write for all that is ready, graceful shutdown, clients of HTTP/2
-//! that do not read an answer, and short paths to sockets in deep folders.
+//! that do not read an answer, the user at its other end, and short paths to sockets in deep
+//! folders.
 //!
 //! Not here: protocols, access and services (the server).
 
@@ -15,12 +16,14 @@
 
 mod coalesce;
 mod graceful_shutdown;
+mod peer_user;
 mod reader;
 mod short_path;
 mod socket;
 
 pub use coalesce::Coalesce;
 pub use graceful_shutdown::served_until;
+pub use peer_user::peer_user;
 pub use reader::{Polled, WatchedExecutor, note_polled};
 pub use short_path::ShortPath;
 pub use socket::Socket;

@@ -140,7 +140,7 @@ codes! {
 
     /// This build of the program leaves out what the call needs; the message names the feature.
     FeatureNotBuilt = "FEATURE_NOT_BUILT", 1037, State;
-    /// Only who is on the server's machine may do this.
+    /// Only the operator may do this, where nobody signs in.
     OperatorOnly = "OPERATOR_ONLY", 1036, Denied;
     /// The server wants to know who calls: show a token.
     SignInRequired = "SIGN_IN_REQUIRED", 1038, Unauthenticated;

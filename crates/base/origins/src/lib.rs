@@ -9,7 +9,8 @@
 //!   name server can change, `localhost`, or a name that the operator lists. A
 //!   request without a host comes from no browser.
 //! * **Origin.** A request that names its origin must come from this machine, from
-//!   this server, or from an origin that the operator lists.
+//!   this server, or from an origin that the operator lists. Where nobody signs in, a page of
+//!   another port of this machine may only read (`access::Limit`).
 //!
 //! This is the one place for all faces, so rmcp's own check is off.
 //!
@@ -195,6 +196,24 @@ impl WebConfig {
         Ok(())
     }
 
+    /// Whether a page sends this request that is neither of this server nor listed: one of
+    /// another port of this machine, as `check` lets in no others.
+    #[must_use]
+    pub fn is_of_other_page(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let mut origins = headers.get_all(header::ORIGIN).iter().peekable();
+        if origins.peek().is_none() {
+            return false;
+        }
+        let named = headers.get_all(header::HOST).iter();
+        let named = named.filter_map(|host| host.to_str().ok()?.parse().ok());
+        let hosts: Vec<Authority> = named.chain(uri.authority().cloned()).collect();
+        origins.any(|text| {
+            let origin = text.to_str().ok().and_then(Origin::parse);
+            let is_own = |origin: &Origin| hosts.iter().any(|host| origin.is_of(host));
+            !origin.as_ref().is_some_and(is_own) && !self.lists(origin.as_ref())
+        })
+    }
+
     fn knows(&self, host: &Authority) -> bool {
         let name = name(host);
         let listed = |known: &AllowedHost| {
@@ -208,13 +227,17 @@ impl WebConfig {
     /// An origin that is none (`null`: a page in a sandbox, a file) is let in only
     /// where any is.
     fn lets_in(&self, origin: Option<&Origin>, hosts: &[Authority]) -> bool {
-        let listed = |known: &AllowedOrigin| match known {
+        let own =
+            |origin: &Origin| origin.is_local() || hosts.iter().any(|host| origin.is_of(host));
+        origin.is_some_and(own) || self.lists(origin)
+    }
+
+    fn lists(&self, origin: Option<&Origin>) -> bool {
+        let is_listed = |known: &AllowedOrigin| match known {
             AllowedOrigin::Any => true,
             AllowedOrigin::One(known) => origin.is_some_and(|origin| origin.is(known)),
         };
-        let own =
-            |origin: &Origin| origin.is_local() || hosts.iter().any(|host| origin.is_of(host));
-        origin.is_some_and(own) || self.allowed_origins.iter().any(listed)
+        self.allowed_origins.iter().any(is_listed)
     }
 }
 

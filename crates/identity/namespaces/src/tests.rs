@@ -28,6 +28,7 @@ fn by(principal: Principal, rights: Rights) -> Access {
     Access {
         caller: Arc::new(Caller::new(principal, rights)),
         signs_in: true,
+        limit: None,
         origin: Origin::PROCESS,
     }
 }

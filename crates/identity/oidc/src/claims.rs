@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::Refused;
 use crate::config::{IssuerConfig, PublicUrl, Rule, ScopeUse, text};
-use access::{Action, Actions, Rights, Role, Scope};
+use access::{Actions, Rights, Scope};
 use model::Principal;
 
 /// The claims of a token.
@@ -126,7 +126,10 @@ pub(crate) fn rights(claims: &Claims, config: &IssuerConfig) -> (Rights, Option<
         return (rights, None);
     }
     let granted = scopes(claims);
-    let named: Actions = granted.iter().flat_map(|name| actions(name)).collect();
+    let named: Actions = granted
+        .iter()
+        .flat_map(|name| actions(name).iter())
+        .collect();
     let all: Vec<_> = rights.actions.iter().collect();
     // What only the scopes withhold is remembered: a client can ask its issuer for that.
     let (kept, withheld): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| named.has(*it));
@@ -158,9 +161,6 @@ fn scopes(claims: &Claims) -> Vec<String> {
 }
 
 /// Returns the actions of a scope, which is named like an action or a role.
-fn actions(scope: &str) -> Vec<Action> {
-    match scope.parse::<Role>() {
-        Ok(role) => role.actions().iter().collect(),
-        Err(_) => scope.parse::<Action>().into_iter().collect(),
-    }
+fn actions(scope: &str) -> Actions {
+    Actions::named(scope).unwrap_or_default()
 }

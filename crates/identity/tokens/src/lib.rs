@@ -34,5 +34,5 @@ mod tokens;
 pub use certificates::{CertificateName, CertificateRule};
 pub use error::{Error, Unrecognized};
 pub use secret::{PREFIX, Secret};
-pub use sign_in::{Mode, PresentedCredential, SignIn, SignInConfig, TokenExpiry};
+pub use sign_in::{Loopback, Mode, PresentedCredential, SignIn, SignInConfig, TokenExpiry};
 pub use tokens::{NewToken, Token, Tokens};

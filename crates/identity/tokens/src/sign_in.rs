@@ -1,9 +1,10 @@
 //! Finds the caller by the token of a request, of this server or of an issuer (`oidc`), or by
 //! the certificate of its connection; and the rights of anonymous callers.
 //!
-//! * Without sign-in every caller may do all but operate the server, as whoever reaches a
-//!   loopback port is on this machine. With it, a caller without a token may do what the
-//!   operator allows.
+//! * Without sign-in the server listens to this machine alone, and the user who runs it, and
+//!   root, may do all but operate it: a loopback port is open to every user, and every page of
+//!   a browser. Others may do nothing, pages of other origins may read. With sign-in, a caller
+//!   without a token may do what the operator allows.
 //! * A presented token is accepted or refused, whatever the call: an expired token never counts
 //!   as no token.
 //! * A certificate signs in a caller without a token, where a rule of the operator names it.
@@ -25,12 +26,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::certificates::{rule_for, rules};
 use crate::{CertificateRule, Secret, Tokens, Unrecognized};
-use access::{Access, Action, Actions, Caller, CertificateNames, Origin, Rights, Role};
+use access::{Access, Action, Actions, Caller, CertificateNames, Limit, Origin, Rights, Role};
 use model::{Clock, Code, Failure, Principal};
 use oidc::{IssuerConfig, Issuers, Jwt, ProtectedResource, PublicUrl, Waiting};
-
-/// The actions that need access to the server's machine where nobody signs in.
-const OPERATORS: [Action; 3] = [Action::Review, Action::Operate, Action::Administer];
 
 /// How callers identify themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -44,12 +42,26 @@ pub enum Mode {
     Tokens,
 }
 
+/// Who may call over loopback where nobody signs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Loopback {
+    /// The user who runs the server, and root. Systems other than Linux do not give the user of
+    /// a connection, so there it is anyone.
+    #[default]
+    Owner,
+    /// Every user of this machine.
+    Anyone,
+}
+
 /// The settings of sign-in: callers and their rights.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SignInConfig {
     /// How callers identify themselves.
     pub sign_in: Mode,
+    /// Who may call over loopback where nobody signs in.
+    pub loopback: Loopback,
     /// The rights of callers without a token, where callers sign in: actions, and roles.
     #[serde(deserialize_with = "actions")]
     pub anonymous: Actions,
@@ -66,13 +78,10 @@ pub struct SignInConfig {
 }
 
 pub(crate) fn actions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Actions, D::Error> {
-    let names = Vec::<String>::deserialize(deserializer)?;
     let mut all = Vec::new();
-    for name in names {
-        match name.parse::<Role>() {
-            Ok(role) => all.extend(role.actions().iter()),
-            Err(_) => all.push(name.parse::<Action>().map_err(serde::de::Error::custom)?),
-        }
+    for name in Vec::<String>::deserialize(deserializer)? {
+        let named = Actions::named(&name).map_err(serde::de::Error::custom)?;
+        all.extend(named.iter());
     }
     Ok(all.into_iter().collect())
 }
@@ -137,14 +146,17 @@ fn anonymous(config: &SignInConfig) -> Access {
     let actions = if signs_in {
         config.anonymous
     } else {
-        // A loopback port is open to everybody on this machine; the socket in the data
-        // directory to its owner alone, who may do the rest.
-        Actions::all().without(&OPERATORS)
+        // The socket in the data directory is for the rest, and workers have tokens of their
+        // own.
+        let all = Actions::all().iter();
+        let others = |action: &Action| !action.is_operators() && *action != Action::Serve;
+        all.filter(others).collect()
     };
     let rights = Rights::to_all(actions);
     Access {
         caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
         signs_in,
+        limit: None,
         origin: Origin::PROCESS,
     }
 }
@@ -160,6 +172,9 @@ pub struct SignIn {
     anonymous: Arc<ArcSwap<Access>>,
     /// The owner of the connection's certificate, which calls where a request has no token.
     certificate: Option<Access>,
+    /// Why its other end may do less than others where nobody signs in.
+    limit: Option<Limit>,
+    loopback: Loopback,
     behind_proxy: bool,
     clock: Arc<dyn Clock>,
 }
@@ -216,6 +231,8 @@ impl SignIn {
             rules: config.certificates.as_slice().into(),
             anonymous: Arc::new(ArcSwap::from_pointee(anonymous(config))),
             certificate: None,
+            limit: None,
+            loopback: config.loopback,
             behind_proxy: config.behind_proxy,
             clock,
         })
@@ -286,8 +303,31 @@ impl SignIn {
     /// The access of a caller without a token.
     #[must_use]
     pub fn anonymous(&self) -> Access {
-        let certificate = self.certificate.clone();
-        certificate.unwrap_or_else(|| Access::clone(&self.anonymous.load()))
+        if let Some(certificate) = self.certificate.clone() {
+            return certificate;
+        }
+        let access = Access::clone(&self.anonymous.load());
+        match self.limit {
+            Some(limit) => access.limited(limit),
+            None => access,
+        }
+    }
+
+    /// Whether the user of a connection matters: nobody signs in, and not every user may call.
+    #[must_use]
+    pub fn asks_user(&self) -> bool {
+        // Other systems do not give it.
+        cfg!(target_os = "linux") && self.tokens.is_none() && self.loopback == Loopback::Owner
+    }
+
+    /// The same for a connection of a user of this machine, as the system gives it. `owner` runs
+    /// the server.
+    #[must_use]
+    pub fn of_user(&self, user: Option<u32>, owner: u32) -> Self {
+        let mut sign_in = self.clone();
+        let is_other = user.is_none_or(|user| user != owner && user != 0);
+        sign_in.limit = (is_other && self.asks_user()).then_some(Limit::OtherUser(user));
+        sign_in
     }
 
     /// The origin of a request, by its connection, and by its proxy where there is one.
@@ -338,6 +378,15 @@ impl SignIn {
         Ok(access)
     }
 
+    /// The access of a worker before `tools` checks its token, in the call itself: nothing else.
+    fn worker(&self) -> Access {
+        let rights = Rights::to_all([Action::Serve].into_iter().collect());
+        Access {
+            signs_in: self.tokens.is_some(),
+            ..signed_in(Arc::new(Caller::new(Principal::anonymous(), rights)))
+        }
+    }
+
     /// Returns the caller of a request. `is_worker`: it is for the service of workers, which checks
     /// tokens of its own.
     ///
@@ -351,7 +400,11 @@ impl SignIn {
         // Without sign-in a token is not even read: a client may send one that it has for another
         // server.
         let Some(tokens) = &self.tokens else {
-            return self.without_token();
+            return if is_worker {
+                Ok(self.worker())
+            } else {
+                self.without_token()
+            };
         };
         let secret = match &shown.0 {
             Credential::None => return self.without_token(),
@@ -366,13 +419,7 @@ impl SignIn {
         };
         let Some(secret) = secret else {
             if is_worker {
-                let rights = Rights::to_all([Action::Serve].into_iter().collect());
-                // `tools` checks the token in the call itself. Until then the caller may do
-                // nothing else.
-                return Ok(signed_in(Arc::new(Caller::new(
-                    Principal::anonymous(),
-                    rights,
-                ))));
+                return Ok(self.worker());
             }
             return Err(refused(UNKNOWN));
         };
@@ -439,6 +486,7 @@ fn signed_in(caller: Arc<Caller>) -> Access {
     Access {
         caller,
         signs_in: true,
+        limit: None,
         origin: Origin::PROCESS,
     }
 }

@@ -80,6 +80,7 @@ fn of(principal: Principal, address: [u8; 4]) -> Access {
     Access {
         caller: Arc::new(caller),
         signs_in: true,
+        limit: None,
         origin: Origin {
             face: "grpc",
             address: Some(address.into()),

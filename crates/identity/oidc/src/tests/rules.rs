@@ -115,6 +115,7 @@ fn scopes_take_from_what_a_rule_allows_and_add_nothing() {
     let access = Access {
         caller: caller.into(),
         signs_in: true,
+        limit: None,
         origin: access::Origin::PROCESS,
     };
     let refused = access.require(Action::Call).expect_err("refused");
@@ -151,7 +152,7 @@ fn settings_that_cannot_be_meant_are_refused_in_the_words_of_an_operator() {
         ),
         (
             "rules: [{claims: {sub: a}, role: king}]",
-            "`king` is no role; write reader, agent",
+            "`king` is not a role; use reader, agent",
         ),
         (
             "rules: [{claims: {sub: a}, actions: [write]}]",

@@ -197,7 +197,7 @@ fn an_action_that_there_is_none_of_is_told_with_those_there_are() {
     let wrong = serde_yaml::from_str::<SignInConfig>("{anonymous: [write]}");
     let said = wrong.expect_err("refused").to_string();
     assert!(
-        said.contains("`write` is not an action; use read, load,"),
+        said.contains("unknown action or role `write`; actions are read, load,"),
         "{said}"
     );
 }
@@ -347,7 +347,7 @@ fn a_rule_that_cannot_be_meant_is_told() {
         ),
         (
             "{name: a, dns: d, allow: [write]}",
-            "`write` is not an action",
+            "unknown action or role `write`",
         ),
         ("{name: a, dns: d}", "missing field `allow`"),
         ("{name: a, dns: d, allow: [read], skills: ['*']}", "skill"),
@@ -433,6 +433,7 @@ async fn what_is_begun_with_a_token_that_has_expired_ends_at_once_and_says_why()
         let access = Access {
             caller: Arc::new(caller),
             signs_in: true,
+            limit: None,
             origin: Origin::PROCESS,
         };
         let ended = sign_in.ended(&access).expect("an end");
