@@ -259,6 +259,23 @@ mod tests {
     }
 
     /// Notes how many permits are left while a look has it embed.
+    #[tokio::test(start_paused = true)]
+    async fn a_place_that_ends_leaves_the_one_that_took_its_turn() {
+        let options = Options {
+            is_watched: false,
+            ..Options::default()
+        };
+        let (folder, overlays) = overlays(options, None);
+        let place = place(folder.path(), "project");
+        let comes = || overlays.shared.overlay(&place).expect("room");
+        let old = comes();
+        remove(&mut overlays.shared.places(), &old);
+        let new = comes();
+        assert!(!Arc::ptr_eq(&old, &new));
+        remove(&mut overlays.shared.places(), &old);
+        assert!(Arc::ptr_eq(&comes(), &new));
+    }
+
     #[derive(Debug, Default)]
     struct Permits {
         of: OnceLock<Arc<Semaphore>>,

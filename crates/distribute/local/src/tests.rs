@@ -213,6 +213,7 @@ async fn a_repository_that_ignores_its_agents_folders_hides_nothing_of_them() {
 #[tokio::test]
 async fn a_folder_that_is_no_skill_is_told_and_stops_no_other() {
     let world = World::new();
+    let mut changes = world.overlays.changes(&world.place).await.expect("a place");
     let root = world.project(".claude/skills");
     write(&root.join("good"), "good");
     fs::create_dir_all(root.join("bad")).expect("a folder");
@@ -228,6 +229,17 @@ async fn a_folder_that_is_no_skill_is_told_and_stops_no_other() {
         })
         .await;
     let evil: SkillId = "local/project/evil".parse().expect("an id");
+    let event = async {
+        loop {
+            let change = changes.next().await;
+            let mut events = change.iter().filter(|event| event.skill_id == evil);
+            if let Some(event) = events.next() {
+                return (event.held, event.active);
+            }
+        }
+    };
+    let event = tokio::time::timeout(LIMIT, event).await;
+    assert_eq!(event.expect("an event"), (true, None));
     let catalog = seen.registry.catalog();
     let head = seen.registry.head(&evil).expect("a head");
     assert_eq!(

@@ -11,15 +11,27 @@ const LONG: Duration = Duration::from_secs(600);
 
 /// A place that nobody looks at.
 fn overlay() -> Arc<Overlay> {
+    keeper(PathBuf::from("/nowhere")).overlay
+}
+
+fn keeper(project: PathBuf) -> Keeper {
     let store = store::Store::in_memory(&store::Options::default());
     let registry = Registry::open(store, Arc::new(model::SystemClock)).expect("a registry");
     let search = SearchIndex::new(registry.clone(), PathBuf::from("nowhere"), None);
     let place = AgentFolders {
-        project: PathBuf::from("/nowhere"),
+        project,
         user: Vec::new(),
     };
     let stop = CancellationToken::new();
-    Arc::new(Overlay::new(place, registry, search, stop))
+    let overlay = Overlay::new(place, registry.clone(), search.clone(), stop);
+    Keeper {
+        overlay: Arc::new(overlay),
+        registry,
+        search,
+        limits: Limits::default(),
+        permits: Arc::new(Semaphore::new(1)),
+        is_watched: true,
+    }
 }
 
 #[test]
@@ -75,4 +87,60 @@ async fn a_place_is_used_until_the_last_who_followed_it_leaves() {
     advance(Duration::from_secs(7)).await;
     drop(other);
     assert_eq!(overlay.unused_since(), Some(Instant::now()));
+}
+
+/// An event of the skill `local/project/SLUG`.
+fn of(kind: EventKind, slug: &str) -> Change {
+    let id = format!("local/project/{slug}");
+    [Event {
+        kind,
+        skill_id: id.parse().expect("an id"),
+        version: None,
+        semantic_version: None,
+        digest: None,
+        active: None,
+        held: false,
+        time: Default::default(),
+        actor: Principal::local(),
+    }]
+    .into()
+}
+
+#[tokio::test]
+async fn a_follower_that_was_too_slow_hears_of_no_removal_twice() {
+    let overlay = overlay();
+    let mut changes = overlay.changes();
+    let send = |change: Change| overlay.changes.send(change).expect("a follower");
+    for kind in [EventKind::Published, EventKind::Deleted] {
+        send(of(kind, "a"));
+        assert_eq!(changes.next().await, of(kind, "a"));
+    }
+    for _ in 0..=CHANGE_QUEUE_CAPACITY {
+        send(of(EventKind::Published, "b"));
+    }
+    // It finds out that it lags, and waits from there on: of what it knows nothing is gone.
+    let later = async {
+        tokio::task::yield_now().await;
+        send(of(EventKind::Published, "c"));
+    };
+    let (next, ()) = tokio::join!(changes.next(), later);
+    assert_eq!(next, of(EventKind::Published, "c"));
+}
+
+#[tokio::test]
+async fn folders_that_are_watched_from_now_on_are_scanned_once_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let skills = folder.path().join(".claude/skills");
+    std::fs::create_dir_all(&skills).expect("a folder");
+    let keeper = keeper(folder.path().to_owned());
+    let work = keeper.begin(&Arc::default(), &Arc::default());
+    // What happened between the scan and the watch was seen by neither.
+    let ScanEnd::Scanned(work, again) = keeper.scan(work).await else {
+        panic!("no scan");
+    };
+    assert!(again);
+    let ScanEnd::Scanned(_, again) = keeper.scan(*work).await else {
+        panic!("no scan");
+    };
+    assert!(!again);
 }

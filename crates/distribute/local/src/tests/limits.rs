@@ -198,6 +198,14 @@ fn skills_are_looked_for_so_deep_and_not_where_packages_are() {
     ] {
         write(&root.path().join(path), "x");
     }
+    // A link is followed in the root, where people link skills in, and no deeper.
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    write(&elsewhere.path().join("g"), "x");
+    let link = |to: &str, path: &str| {
+        let to = elsewhere.path().join(to);
+        std::os::unix::fs::symlink(to, root.path().join(path)).expect("a link");
+    };
+    link("g", "one/linked");
     let found = found(root.path(), 1_000).skills;
     assert_eq!(found, ["a", "one/two/b"].map(|path| root.path().join(path)));
 }
@@ -218,6 +226,28 @@ fn the_skills_of_a_place_have_as_many_bytes_as_they_may_to_the_last() {
     assert_eq!(whole.len(), 1);
     assert_eq!(shown(whole[0]), whole);
     assert_eq!(shown(whole[0] - 1), [] as [u64; 0]);
+}
+
+#[test]
+fn the_bytes_of_all_skills_of_a_place_count_together() {
+    let shown = |bytes: u64| {
+        let mut looking = Looking::new(Limits {
+            bytes,
+            ..Limits::default()
+        });
+        for name in ["a", "b"] {
+            write(&looking.root.join(name), name);
+        }
+        looking.look();
+        looking
+            .look
+            .skills()
+            .iter()
+            .map(|skill| skill.bytes())
+            .sum()
+    };
+    let both: u64 = shown(u64::MAX);
+    assert_eq!([both, both - 1].map(shown), [both, both / 2]);
 }
 
 #[test]
