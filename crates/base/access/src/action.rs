@@ -84,7 +84,7 @@ impl FromStr for Action {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut all = Self::ALL.iter().copied();
         all.find(|action| action.name() == text).ok_or_else(|| {
-            let names = names(Self::ALL, |action| action.name());
+            let names = names(Self::ALL, Self::name);
             format!("`{text}` is not an action; use {names}")
         })
     }
@@ -157,7 +157,7 @@ impl FromStr for Role {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut all = Self::ALL.iter().copied();
         all.find(|role| role.name() == text).ok_or_else(|| {
-            let names = names(Self::ALL, |role| role.name());
+            let names = names(Self::ALL, Self::name);
             format!("`{text}` is not a role; use {names}")
         })
     }

@@ -44,8 +44,8 @@ impl Actions {
             let next = nearest.map_or_else(
                 || {
                     let (actions, roles) = (
-                        names(Action::ALL, |it| it.name()),
-                        names(Role::ALL, |it| it.name()),
+                        names(Action::ALL, Action::name),
+                        names(Role::ALL, Role::name),
                     );
                     format!("actions are {actions}; roles are {roles}")
                 },
