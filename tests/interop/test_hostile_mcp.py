@@ -293,6 +293,7 @@ def test_a_forged_session_is_not_found(server, id):
 def test_a_session_ends_once_and_for_all(server):
     ended, other = Http(server).begin(), Http(server).begin()
     assert ended.end().status in (200, 202, 204)
+    assert ended.end().status == 404
     for method in ("ping", "tools/list"):
         assert ended.send(request(method)).status == 404, method
     assert ended.send(None, verb="GET", accept="text/event-stream", content_type=None).status == 404

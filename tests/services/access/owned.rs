@@ -72,9 +72,16 @@ async fn a_session_of_mcp_is_there_for_its_token_alone() {
             (unknown.status, unknown.text()),
             "as one that there is none of"
         );
-        send("DELETE", other, &session, &Value::Null).await;
+        let ended = send("DELETE", other, &session, &Value::Null).await;
+        assert_eq!((ended.status, ended.text()), (unknown.status, unknown.text()));
     }
     assert_eq!(send("POST", &ada, &session, &ping).await.status, 200);
+    let mut ends = Vec::new();
+    for _ in 0..2 {
+        let ended = send("DELETE", &ada, &session, &Value::Null).await;
+        ends.push(ended.status.as_u16());
+    }
+    assert_eq!(ends, [202, 404], "once");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -191,6 +191,7 @@ impl Endpoint {
             Method::POST => {}
             // A stream of changes, for as long as the client likes.
             Method::GET => return self.stream(request, &peer).await,
+            Method::DELETE if !self.has_session(&request).await => return no_session(),
             _ => return self.handle(request, None).await.map(Body::new),
         }
         let CheckedRequest {
@@ -275,14 +276,33 @@ impl Endpoint {
         B: http_body::Body + Send + 'static,
         B::Error: std::fmt::Display,
     {
-        let caller = request.extensions().get::<Access>();
-        let owner = caller.and_then(|access| access.caller.principal.owner());
-        let of = SessionRequest {
-            owner: owner.map(ToOwned::to_owned),
-            permit: RefCell::new(permit),
-        };
+        let of = session_request(&request, permit);
         Sessions::handle(of, self.service.handle(request))
     }
+
+    /// Whether the session that a request ends is there, for its caller: of one that is not, the
+    /// library says that it was ended. A request that names none is left to the library.
+    async fn has_session(&self, request: &Request) -> bool {
+        let Some(id) = request.headers().get("mcp-session-id") else {
+            return true;
+        };
+        let is_there = self.sessions.is_there(id.to_str().unwrap_or_default());
+        Sessions::handle(session_request(request, None), is_there).await
+    }
+}
+
+fn session_request<B>(request: &http::Request<B>, permit: Option<Permit>) -> SessionRequest {
+    let caller = request.extensions().get::<Access>();
+    let owner = caller.and_then(|access| access.caller.principal.owner());
+    SessionRequest {
+        owner: owner.map(ToOwned::to_owned),
+        permit: RefCell::new(permit),
+    }
+}
+
+/// The answer that the library gives to a message of a session that is not there.
+fn no_session() -> Response {
+    (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response()
 }
 
 /// Refuses what no handler should see: a text that is no message, or has a key twice, and too

@@ -120,6 +120,11 @@ impl Sessions {
         REQUEST.scope(request, handling)
     }
 
+    /// Returns whether a session is there, for the caller of the request in work.
+    pub async fn is_there(&self, id: &str) -> bool {
+        self.has_session(&id.into()).await.unwrap_or(false)
+    }
+
     /// Returns whether the request in work may name this session.
     fn is_own(&self, id: &SessionId) -> bool {
         let owner = REQUEST.try_with(|request| request.owner.clone());
