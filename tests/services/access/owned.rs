@@ -73,7 +73,10 @@ async fn a_session_of_mcp_is_there_for_its_token_alone() {
             "as one that there is none of"
         );
         let ended = send("DELETE", other, &session, &Value::Null).await;
-        assert_eq!((ended.status, ended.text()), (unknown.status, unknown.text()));
+        assert_eq!(
+            (ended.status, ended.text()),
+            (unknown.status, unknown.text())
+        );
     }
     assert_eq!(send("POST", &ada, &session, &ping).await.status, 200);
     let mut ends = Vec::new();

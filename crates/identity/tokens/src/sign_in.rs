@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::certificates::{rule_for, rules};
 use crate::{CertificateRule, Secret, Tokens, Unrecognized};
-use access::{Access, Action, Actions, Caller, CertificateNames, Limit, Origin, Rights, Role};
+use access::{Access, Action, Actions, Caller, CertificateNames, Limit, Origin, Rights};
 use model::{Clock, Code, Failure, Principal};
 use oidc::{IssuerConfig, Issuers, Jwt, ProtectedResource, PublicUrl, Waiting};
 
