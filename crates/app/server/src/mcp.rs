@@ -282,12 +282,14 @@ impl Endpoint {
 
     /// Whether the session that a request ends is there, for its caller: of one that is not, the
     /// library says that it was ended. A request that names none is left to the library.
-    async fn has_session(&self, request: &Request) -> bool {
-        let Some(id) = request.headers().get("mcp-session-id") else {
-            return true;
-        };
-        let is_there = self.sessions.is_there(id.to_str().unwrap_or_default());
-        Sessions::handle(session_request(request, None), is_there).await
+    fn has_session<'a>(&'a self, request: &Request) -> impl Future<Output = bool> + use<'a> {
+        let id = request.headers().get("mcp-session-id");
+        let id = id.map(|id| id.to_str().unwrap_or_default().to_owned());
+        let of = session_request(request, None);
+        async move {
+            let Some(id) = id else { return true };
+            Sessions::handle(of, self.sessions.is_there(&id)).await
+        }
     }
 }
 
