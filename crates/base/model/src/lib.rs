@@ -75,7 +75,7 @@ pub use token::{open_token, seal_token};
 pub use uri::{SkillUri, SkillUriError};
 pub use version::{
     Block, FileEntry, MAX_VERSION_PART, StatedVersionError, TrustTier, Version, VersionNumber,
-    Yank, stated_version,
+    Yank, is_test, stated_version,
 };
 
 /// Files a skill may have. The largest of 37,000 public ones has 1,225, and a vendor's own

@@ -173,7 +173,9 @@ impl Version {
     }
 }
 
-fn is_test(path: &str) -> bool {
+/// Tells whether a file looks like a test, by its path.
+#[must_use]
+pub fn is_test(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     path.split('/')
         .any(|part| matches!(part, "test" | "tests" | "__tests__" | "evals"))

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::conflict::{ConflictKind, ConflictSeverity, Opposed, Subject};
-use super::triggers::Overlap;
+use super::overlap::Overlap;
 
 /// Sentences of one answer.
 const MAX_SENTENCES: usize = 10;

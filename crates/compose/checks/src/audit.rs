@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use super::budget::{Cost, HEAVY_PERCENT, percent};
 use super::links;
-use super::triggers::Triggers;
 use composition::Member;
+use facets::Triggers;
 use model::{FilePath, Problem, Severity, VersionedReference, shown};
 
 /// Days without a change after which a skill is reported.

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 
 use super::advice;
-use super::triggers::{Overlap, Triggers, overlap};
+use super::overlap::{Overlap, overlap};
 use composition::{FindingCode, Member, ToolPolicy, alone};
 use executor::Stop;
+use facets::Triggers;
 use model::Skill;
 
 /// Share of stated triggers from which on an agent cannot tell two skills apart, in percent.

@@ -12,7 +12,7 @@
 //!
 //! | file | what it says |
 //! |---|---|
-//! | `triggers` | what calls a skill up, and what of it two skills share |
+//! | `overlap` | what two skills share of what calls them up |
 //! | `conflict`, `advice` | what keeps two skills from being used side by side, and what to do |
 //! | `budget` | what skills cost, and whether there is room for them |
 //! | `audit`, `links` | what is wrong with a skill, and what is worth a look |
@@ -41,9 +41,9 @@ mod error;
 mod hooks;
 mod installed;
 mod links;
+mod overlap;
 #[cfg(test)]
 mod tests;
-mod triggers;
 
 pub use activation::{Activation, AuditedSkill};
 pub use audit::{
@@ -56,10 +56,11 @@ pub use conflict::{
     Conflict, ConflictKind, ConflictReport, ConflictSeverity, Opposed, Subject, compare, conflicts,
 };
 pub use error::Error;
+pub use facets::{MAX_TRIGGERS, Triggers};
 pub use hooks::{COMMAND, FileTrigger, Hooks, called_by, hooks};
 pub use installed::{Installed, InstalledSkill};
 pub use links::{Dead, dead};
-pub use triggers::{MAX_TRIGGERS, Overlap, Triggers, overlap};
+pub use overlap::{Overlap, overlap};
 
 /// A share in percent: 100 only for all, 0 only for nothing.
 fn share(some: usize, all: usize) -> u32 {

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
+use facets::Triggers;
 use model::{Digest, FileEntry, FilePath, Skill, SkillId, VersionNumber, bundle_digest};
 
 /// How a skill is installed in a directory.
@@ -86,7 +87,7 @@ pub struct Record {
     /// Characters of its SKILL.md.
     #[serde(default)]
     pub chars: u64,
-    /// Phrases that should make an agent use it.
+    /// The phrases that call it up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<String>,
     /// Skills that it requires, as it names them.
@@ -127,7 +128,7 @@ impl Record {
             forced: false,
             scan_skipped: false,
             chars: skill.chars,
-            triggers: skill.triggers.clone(),
+            triggers: Triggers::of(skill).texts().map(str::to_owned).collect(),
             requires: requires(skill),
         }
     }

@@ -12,14 +12,14 @@ use tokio_util::task::AbortOnDropHandle;
 use super::engine::RECORDS_PER_BATCH;
 use super::plan::{Plan, plan};
 use super::publish::{Effect, ReadSkill, describe, refusal};
-use super::record::{ItemRecord, STATES, Skipped, State};
+use super::record::{Claim, ItemRecord, Skipped, State};
 use super::source_sync::{Fault, SourceSync, blocking, ends};
 use super::{Kind, Phase, SourceResult, items, namespace, withdraw};
 use executor::Kind as WorkKind;
 use model::{Digest, Principal, SkillId, SkillKey};
 use registry::{Bundle, Caller};
 use sources::Item;
-use store::Batch;
+use store::{Batch, CommitError, Revision};
 
 /// Skills whose files are read ahead, each 16 MiB at most.
 const READ_AHEAD_CONCURRENCY: usize = 8;
@@ -99,6 +99,14 @@ impl Applied {
     }
 }
 
+/// Why a skill is not this source's.
+pub(crate) fn of_another(id: &SkillId, claim: &Claim) -> Skipped {
+    Skipped::State(format!(
+        "'{id}' is synced from the source `{}`",
+        claim.source
+    ))
+}
+
 impl SourceSync<'_> {
     pub(crate) fn caller(&self) -> Caller {
         Caller::new(Principal::source(&self.source.id))
@@ -133,8 +141,8 @@ impl SourceSync<'_> {
             // the next one then compares the claims of all sources with what this one has.
             state.is_unfinished = true;
             let mut batch = Batch::new();
-            batch.put(&STATES, &self.source.id, state);
-            self.engine.0.store.commit(batch).await?;
+            state.put(&mut batch, &self.source.id);
+            state.read_at = Some(self.commit(batch).await?);
         }
         self.phase(Phase::Processing, read.len());
         self.renew(unchanged, &mut applied.records).await?;
@@ -294,7 +302,7 @@ impl SourceSync<'_> {
             for record in paths.iter().filter_map(|path| records.get(path)) {
                 items::put(&mut batch, &self.source.id, record);
             }
-            self.engine.0.store.commit(batch).await?;
+            self.commit(batch).await?;
         }
         Ok(())
     }
@@ -368,14 +376,8 @@ impl SourceSync<'_> {
         let inner = &self.engine.0;
         let claim = items::claim(&inner.store, &key);
         match claim.map_err(|error| Skipped::State(error.to_string()))? {
-            // The claim of a source that is no longer set up binds nobody.
-            Some(claim)
-                if claim.source != self.source.id && self.engine.source(&claim.source).is_ok() =>
-            {
-                return Err(Skipped::State(format!(
-                    "'{id}' is synced from the source `{}`",
-                    claim.source
-                )));
+            Some(claim) if self.is_of_another(&claim.value) => {
+                return Err(of_another(&id, &claim.value));
             }
             None if self.is_a_persons(&id) => {
                 return Err(Skipped::State(format!(
@@ -390,6 +392,16 @@ impl SourceSync<'_> {
         };
         all.owners.insert(key, owner);
         Ok(id)
+    }
+
+    /// Writes for the source, where it is still what it was.
+    pub(crate) async fn commit(&self, batch: Batch) -> Result<Revision, CommitError> {
+        self.engine.commit(self.source, batch).await
+    }
+
+    /// A claim binds this source. That of a source that is no longer set up binds nobody.
+    pub(crate) fn is_of_another(&self, claim: &Claim) -> bool {
+        claim.source != self.source.id && self.engine.source(&claim.source).is_ok()
     }
 
     /// The skill exists, and no source published its last version.
@@ -428,7 +440,7 @@ impl SourceSync<'_> {
         result: &mut SourceResult,
     ) -> Result<(), Fault> {
         let current = applied.skills();
-        for key in self.engine.claimed(&self.source.id)? {
+        for (key, _) in self.engine.claimed(&self.source.id)? {
             let registry = &self.engine.0.registry;
             let head = registry.catalog().get(&key).cloned();
             if let Some(head) = head.filter(|_| !current.contains(&key)) {
@@ -474,7 +486,7 @@ impl SourceSync<'_> {
                 let mut batch = Batch::new();
                 items::remove(&mut batch, &self.source.id, &record.item.path);
                 self.step();
-                self.engine.0.store.commit(batch).await?;
+                self.commit(batch).await?;
             }
         }
         Ok(())

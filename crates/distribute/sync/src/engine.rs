@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use model::{Principal, SkillKey};
 use registry::{Caller, Registry};
 use sources::{Fetch, Limits};
-use store::{Batch, Store};
+use store::{Batch, Change, CommitError, Expect, Fold, Mirror, Revision, Store, Stored};
 
 /// Sources that a server may have.
 const MAX_SOURCES: usize = 1_000;
@@ -80,7 +80,7 @@ pub(crate) struct Inner {
     /// From the config file.
     configured: BTreeMap<String, Source>,
     /// From calls; stored.
-    added: RwLock<BTreeMap<String, Source>>,
+    added: Mirror<Added>,
     running: Mutex<Running>,
     /// The sync that began last.
     pub(crate) begun: watch::Sender<Option<watch::Receiver<Progress>>>,
@@ -90,6 +90,25 @@ pub(crate) struct Inner {
     pub(crate) nudges: Mutex<BTreeSet<String>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
+}
+
+/// The sources that calls added, by id.
+#[derive(Default)]
+struct Added(BTreeMap<String, Stored<Source>>);
+
+impl Fold for Added {
+    type Record = Source;
+
+    fn fold(&self, changes: Vec<Change<Source>>) -> Self {
+        let mut added = self.0.clone();
+        for Change { key, stored } in changes {
+            match stored {
+                Some(stored) => added.insert(key, stored),
+                None => added.remove(&key),
+            };
+        }
+        Self(added)
+    }
 }
 
 /// The syncs that are running.
@@ -166,11 +185,7 @@ impl Engine {
                 return Err(Error::SourceExists { id });
             }
         }
-        let added = store.scan(&SOURCES, b"").map(|entry| {
-            let source: Source = entry?.1.value;
-            Ok::<_, Error>((source.id.clone(), source))
-        });
-        let added = added.collect::<Result<BTreeMap<_, _>, _>>()?;
+        let added = store.follow_table(&SOURCES, &Added::default())?;
         Ok(Self(Arc::new(Inner {
             store,
             registry,
@@ -178,7 +193,7 @@ impl Engine {
             folder,
             options,
             configured: by_id,
-            added: RwLock::new(added),
+            added,
             running: Mutex::default(),
             begun: watch::Sender::new(None),
             nudged: Notify::new(),
@@ -191,18 +206,12 @@ impl Engine {
     /// Every source, by id. The config file goes before what was added by a call.
     #[must_use]
     pub fn sources(&self) -> Vec<Source> {
-        let mut all = self.added().clone();
+        let added = self.0.added.load();
+        let added = added.0.iter().map(|(id, stored)| (id, &stored.value));
+        let mut all: BTreeMap<_, _> = added.collect();
         // Last, so that it wins: a source of the config file may have the id of a stored one.
-        all.extend(self.0.configured.clone());
-        all.into_values().collect()
-    }
-
-    fn added(&self) -> RwLockReadGuard<'_, BTreeMap<String, Source>> {
-        self.0.added.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn added_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Source>> {
-        self.0.added.write().unwrap_or_else(PoisonError::into_inner)
+        all.extend(&self.0.configured);
+        all.into_values().cloned().collect()
     }
 
     /// A source by its id.
@@ -210,16 +219,16 @@ impl Engine {
     /// # Errors
     /// There is none.
     pub fn source(&self, id: &str) -> Result<Source, Error> {
-        let known = self.0.configured.get(id).cloned();
-        known
-            .or_else(|| self.added().get(id).cloned())
-            .ok_or_else(|| {
-                let known = self.sources().into_iter().map(|source| source.id);
-                Error::SourceNotFound {
-                    id: model::shown(id, 80),
-                    known: known.take(20).collect(),
-                }
-            })
+        let added = self.0.added.load();
+        let added = added.0.get(id).map(|stored| &stored.value);
+        let known = self.0.configured.get(id).or(added);
+        known.cloned().ok_or_else(|| {
+            let known = self.sources().into_iter().map(|source| source.id);
+            Error::SourceNotFound {
+                id: model::shown(id, 80),
+                known: known.take(20).collect(),
+            }
+        })
     }
 
     pub(crate) fn running(&self) -> MutexGuard<'_, Running> {
@@ -228,7 +237,28 @@ impl Engine {
 
     pub(crate) fn state(&self, id: &str) -> Result<State, Error> {
         let stored = self.0.store.get(&STATES, id)?;
-        Ok(stored.map(|stored| stored.value).unwrap_or_default())
+        Ok(stored.map_or_else(State::default, |stored| State {
+            read_at: Some(stored.revision),
+            ..stored.value
+        }))
+    }
+
+    /// Writes for a source, where it is still what it was: once it was removed, whoever did
+    /// that, a sync of it leaves nothing.
+    pub(crate) async fn commit(
+        &self,
+        source: &Source,
+        mut batch: Batch,
+    ) -> Result<Revision, CommitError> {
+        if !self.0.configured.contains_key(&source.id) {
+            let added = self.0.added.load_full();
+            let stored = added.0.get(&source.id);
+            let stored = stored.filter(|stored| stored.value == *source);
+            // No record is of revision 0.
+            let revision = stored.map_or(0, |stored| stored.revision);
+            batch.expect(&SOURCES, &source.id, Expect::Revision(revision));
+        }
+        self.0.store.commit(batch).await
     }
 
     /// Every source with its state, by id.
@@ -276,17 +306,13 @@ impl Engine {
         }
         let mut batch = Batch::new();
         // Of two calls that add one id at the same moment, the store lets one through.
-        batch.expect(&SOURCES, &id, store::Expect::Absent);
+        batch.expect(&SOURCES, &id, Expect::Absent);
         batch.put(&SOURCES, &id, &source);
         match self.0.store.commit(batch).await {
             Ok(_) => {}
-            Err(store::CommitError::Conflict { .. }) => return Err(Error::SourceExists { id }),
+            Err(CommitError::Conflict { .. }) => return Err(Error::SourceExists { id }),
             Err(error) => return Err(error.into()),
         }
-        // Memory follows the store: where the commit fails, no source is synced that a restart
-        // would not know.
-        self.added_mut().insert(id, source.clone());
-        self.0.nudged.notify_one();
         // Its state need not be empty: a source that left the config file keeps its records, and
         // goes on with its skills when it is added here.
         self.listed(source)
@@ -313,7 +339,7 @@ impl Engine {
         let reason = format!("the source `{id}` was removed");
         for keys in self.claimed(id)?.chunks(RECORDS_PER_BATCH) {
             let mut batch = Batch::new();
-            for key in keys {
+            for (key, revision) in keys {
                 let head = self.0.registry.catalog().get(key).cloned();
                 if let Some(head) = head {
                     let is_active = head.active.is_some();
@@ -322,9 +348,10 @@ impl Engine {
                     removed.withdrawn += u32::from(gone);
                     removed.kept += u32::from(is_active && !gone);
                 }
+                batch.expect(&CLAIMS, key, Expect::Revision(*revision));
                 batch.delete(&CLAIMS, key);
             }
-            self.0.store.commit(batch).await?;
+            self.commit(&source, batch).await?;
         }
         // Claims, then items, and the source itself last: after a kill it is still listed, and can
         // be removed again. The other way round its claims would stay for good.
@@ -334,13 +361,12 @@ impl Engine {
             for path in paths {
                 items::remove(&mut batch, id, path);
             }
-            self.0.store.commit(batch).await?;
+            self.commit(&source, batch).await?;
         }
         let mut batch = Batch::new();
         batch.delete(&SOURCES, id);
         batch.delete(&STATES, id);
-        self.0.store.commit(batch).await?;
-        self.added_mut().remove(id);
+        self.commit(&source, batch).await?;
         let folder = self.0.folder.join(id);
         if let Err(error) = tokio::fs::remove_dir_all(&folder).await
             && error.kind() != std::io::ErrorKind::NotFound
@@ -352,9 +378,9 @@ impl Engine {
         Ok(removed)
     }
 
-    /// The skills that a source has claimed. Reads the claims of all sources: they are keyed by
-    /// skill, which every publish asks for, and by source only this.
-    pub(crate) fn claimed(&self, id: &str) -> Result<Vec<SkillKey>, Error> {
+    /// The skills that a source has claimed, and the commits that did. Reads the claims of all
+    /// sources: they are keyed by skill, which every publish asks for, and by source only this.
+    pub(crate) fn claimed(&self, id: &str) -> Result<Vec<(SkillKey, Revision)>, Error> {
         let mut found = Vec::new();
         for entry in self.0.store.scan(&CLAIMS, b"") {
             let (key, stored) = entry?;
@@ -362,7 +388,7 @@ impl Engine {
                 .strip_suffix(&[0])
                 .and_then(|key| std::str::from_utf8(key).ok());
             if let Some(skill) = skill.filter(|_| stored.value.source == id) {
-                found.push(SkillKey::from_stored(skill));
+                found.push((SkillKey::from_stored(skill), stored.revision));
             }
         }
         Ok(found)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::engine::Inner;
 use super::record::{CLAIMS, Claim, ITEMS, ItemRecord};
 use model::SkillKey;
-use store::{Batch, Store, StoreError, prefix};
+use store::{Batch, Store, StoreError, Stored, prefix};
 
 /// The stored items of a source, by path.
 pub(crate) fn of(store: &Store, source: &str) -> Result<HashMap<String, ItemRecord>, StoreError> {
@@ -33,8 +33,8 @@ pub(crate) fn remove(batch: &mut Batch, source: &str, path: &str) {
 }
 
 /// The source that a skill comes from; none: no source.
-pub(crate) fn claim(store: &Store, skill: &SkillKey) -> Result<Option<Claim>, StoreError> {
-    Ok(store.get(&CLAIMS, skill)?.map(|stored| stored.value))
+pub(crate) fn claim(store: &Store, skill: &SkillKey) -> Result<Option<Stored<Claim>>, StoreError> {
+    store.get(&CLAIMS, skill)
 }
 
 /// The record still holds: the skill exists, and this item of this source owns it.
@@ -46,6 +46,6 @@ pub(crate) fn is_here(inner: &Inner, source: &str, record: &ItemRecord) -> bool 
     // A claim that cannot be read counts as none: the item is read again, and the error comes
     // back when it is published.
     let owner = claim(&inner.store, &key).ok().flatten();
-    owner.is_some_and(|owner| owner.source == source && owner.path == record.item.path)
+    owner.is_some_and(|owner| owner.value.source == source && owner.value.path == record.item.path)
         && inner.registry.catalog().get(&key).is_some()
 }

@@ -2,6 +2,7 @@
 
 use semver::BuildMetadata;
 
+use super::apply::of_another;
 use super::record::{CLAIMS, Claim, ItemRecord, Skipped};
 use super::source_sync::{Fault, SourceSync};
 use super::{items, withdraw};
@@ -34,7 +35,7 @@ impl SourceSync<'_> {
     pub(crate) async fn store_item(&self, record: &ItemRecord) -> Result<(), Fault> {
         let mut batch = Batch::new();
         items::put(&mut batch, &self.source.id, record);
-        self.engine.0.store.commit(batch).await?;
+        self.commit(batch).await?;
         Ok(())
     }
 
@@ -93,11 +94,22 @@ impl SourceSync<'_> {
             source: self.source.id.clone(),
             path: item.path.clone(),
         };
-        if items::claim(&inner.store, &key)?.as_ref() != Some(&claim) {
+        let known = items::claim(&inner.store, &key)?;
+        if known.as_ref().map(|known| &known.value) != Some(&claim) {
+            // Another sync may have claimed it since its id was decided.
+            if let Some(known) = known
+                .as_ref()
+                .filter(|known| self.is_of_another(&known.value))
+            {
+                return self
+                    .skip(item, of_another(&id, &known.value), None, old)
+                    .await;
+            }
             // Before the skill is there, so that a kill leaves none that nobody follows.
             let mut batch = Batch::new();
+            batch.expect(&CLAIMS, &key, known.map(|known| known.revision).into());
             batch.put(&CLAIMS, &key, &claim);
-            inner.store.commit(batch).await?;
+            self.commit(batch).await?;
         }
         let digest = read.digest;
         // A break in history is seen by one look alone. The objection to these bytes holds until
@@ -115,7 +127,7 @@ impl SourceSync<'_> {
                 if inner.registry.catalog().get(&key).is_none() {
                     let mut batch = Batch::new();
                     batch.delete(&CLAIMS, &key);
-                    inner.store.commit(batch).await?;
+                    self.commit(batch).await?;
                 }
                 // An earlier version that is here stays the item's own. `None` has the record
                 // written even if it is as before.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Kind, Source};
 use model::{Digest, SkillId, SkillKey, VersionNumber};
 use sources::{Item, RateLimit};
-use store::{Table, TableId};
+use store::{Batch, Revision, Table, TableId};
 
 /// By id.
 pub(crate) const SOURCES: Table<str, Source> = Table::new(TableId::Sources);
@@ -41,6 +41,9 @@ pub(crate) struct Failed {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct State {
+    /// The commit that wrote it, which the next write of it expects.
+    #[serde(skip)]
+    pub(crate) read_at: Option<Revision>,
     /// For the next look.
     pub(crate) mark: Option<String>,
     /// For people.
@@ -65,6 +68,14 @@ pub(crate) struct State {
     /// Its skills that were skipped.
     pub(crate) skips: Vec<Skip>,
     pub(crate) skips_left_out: u32,
+}
+
+impl State {
+    /// Adds the write of the state to a batch.
+    pub(crate) fn put(&self, batch: &mut Batch, source: &str) {
+        batch.expect(&STATES, source, self.read_at.into());
+        batch.put(&STATES, source, self);
+    }
 }
 
 /// A skill of a source that was skipped.

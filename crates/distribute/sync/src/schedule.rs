@@ -10,6 +10,7 @@ use super::engine::locked;
 use super::record::State;
 use super::watch::Watches;
 use super::{Engine, Error, Kind, Request, Source};
+use store::TableId;
 
 /// Seconds until a source that failed is tried again; each further failure doubles them, up to
 /// the interval of the source.
@@ -58,6 +59,7 @@ impl Engine {
         // as soon as one roll is small.
         let mut spread: BTreeMap<String, (Option<Timestamp>, f64)> = BTreeMap::new();
         let mut watches = Watches::default();
+        let mut added = self.0.store.watch_table(TableId::Sources);
         while !self.0.stop.is_cancelled() {
             watches = follow(watches, self.sources()).await;
             let (happened, next) = watches.due(Instant::now());
@@ -71,6 +73,8 @@ impl Engine {
             tokio::select! {
                 () = self.0.stop.cancelled() => break,
                 () = self.0.nudged.notified() => {}
+                // By whichever writer. The store has the sender, and this has the store.
+                _ = added.changed() => {}
                 () = watches.happened() => {}
                 () = tokio::time::sleep_until(until) => {}
             }

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::record::{Failed, MAX_FAILURES, MAX_RESULT_SKIPS, STATES, State};
+use super::record::{Failed, MAX_FAILURES, MAX_RESULT_SKIPS, State};
 use super::run::millis;
 use super::{Engine, Error, Kind, Phase, Progress, Request, Source, SourceResult, items};
 use sources::{Fetch, Item, Listing, Look, RateLimit, Work};
@@ -129,8 +129,8 @@ impl Engine {
             }
         }
         let mut batch = Batch::new();
-        batch.put(&STATES, &source.id, &state);
-        if let Err(error) = self.0.store.commit(batch).await {
+        state.put(&mut batch, &source.id);
+        if let Err(error) = self.commit(source, batch).await {
             let error = Error::from(error);
             tracing::warn!(%error, source = source.id, "the state of a source was not written");
             result.error.get_or_insert_with(|| error.to_string());

@@ -106,7 +106,8 @@ impl Engine {
         let Some(claim) = items::claim(&self.0.store, skill)? else {
             return Ok(None);
         };
-        let item = self.0.store.get(&ITEMS, &(claim.source, claim.path))?;
+        let key = (claim.value.source, claim.value.path);
+        let item = self.0.store.get(&ITEMS, &key)?;
         Ok(item.and_then(|item| item.value.item.facts))
     }
 

@@ -289,21 +289,21 @@ impl SearchIndex {
         }
     }
 
-    /// Bytes of its files. Files that are removed meanwhile do not count.
+    /// Bytes of all files in its folder. Files that are removed meanwhile do not count.
     #[must_use]
     pub fn bytes_on_disk(&self) -> u64 {
-        let folders = [
-            self.inner.folder.clone(),
-            self.inner.folder.join(follow::INDEX),
-        ];
-        let files = folders
-            .into_iter()
-            .filter_map(|folder| std::fs::read_dir(folder).ok());
-        let sizes = files.flatten().flatten().filter_map(|file| {
-            let metadata = file.metadata().ok()?;
-            metadata.is_file().then_some(metadata.len())
-        });
-        sizes.sum()
+        let mut folders = vec![self.inner.folder.clone()];
+        let mut bytes = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                match entry.metadata() {
+                    Ok(found) if found.is_dir() => folders.push(entry.path()),
+                    Ok(found) if found.is_file() => bytes += found.len(),
+                    _ => {}
+                }
+            }
+        }
+        bytes
     }
 
     /// The progress of the index.

@@ -229,6 +229,23 @@ async fn an_index_that_is_damaged_or_gone_is_made_anew() {
         .with("a/b/one", "name: one\ndescription: Deploys.", "x")
         .await;
     assert_eq!(world.slugs("deploy").await, ["one"]);
+    let bytes = |folder: &std::path::Path| -> u64 {
+        let files = std::fs::read_dir(folder).expect("a folder");
+        let files = files.map(|file| file.expect("a file").metadata().expect("a file"));
+        files
+            .filter(std::fs::Metadata::is_file)
+            .map(|file| file.len())
+            .sum()
+    };
+    world.index.complete().await;
+    let words = bytes(&world.folder.join("index/words"));
+    let all = bytes(&world.folder) + bytes(&world.folder.join("index")) + words;
+    assert!(words > 0);
+    assert_eq!(
+        world.index.bytes_on_disk(),
+        all,
+        "its size is that of all its files"
+    );
     for damage in ["gone", "cut", "other form"] {
         world.stop.cancel();
         let World {

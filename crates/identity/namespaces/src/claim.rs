@@ -54,20 +54,6 @@ impl Claims for Namespaces {
         batch.put(&NAMESPACES, &key, &after);
         Ok(Claim::Added)
     }
-
-    fn published(&self, skill: &SkillId) {
-        // Called after every publish. Most are in a namespace that has owners, and need no read.
-        let (known, namespace) = (self.known(), skill.namespace());
-        let is_owned = |known: &Arc<Namespace>| !known.owners.is_empty();
-        if known.config.first_publish != FirstPublish::Claims
-            || known.get(namespace).is_some_and(is_owned)
-        {
-            return;
-        }
-        if let Err(error) = self.read_again(namespace) {
-            tracing::error!(%error, %namespace, "the record of a namespace cannot be read");
-        }
-    }
 }
 
 impl Audience for Namespaces {

@@ -3,14 +3,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use imbl::OrdMap;
 
 use crate::{Namespace, NamespacesConfig, Visibility};
 use model::{Principal, SkillId};
+use store::{Change, Fold};
 
 /// An immutable snapshot of the records and the settings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NamespaceIndex {
+    /// The settings of now, which the next fold reads.
+    pub(crate) settings: Arc<ArcSwap<NamespacesConfig>>,
     pub(crate) config: NamespacesConfig,
     /// By name in lower case.
     pub(crate) by_key: OrdMap<String, Arc<Namespace>>,
@@ -59,13 +63,24 @@ impl Levels {
     }
 }
 
+impl Fold for NamespaceIndex {
+    type Record = Namespace;
+
+    fn fold(&self, changes: Vec<Change<Namespace>>) -> Self {
+        let mut by_key = self.by_key.clone();
+        for Change { key, stored } in changes {
+            match stored {
+                Some(stored) => by_key.insert(key, Arc::new(stored.value)),
+                None => by_key.remove(&key),
+            };
+        }
+        self.with(**self.settings.load(), by_key)
+    }
+}
+
 impl NamespaceIndex {
     /// Returns the snapshot with other settings and other records.
-    pub(crate) fn with(
-        &self,
-        config: NamespacesConfig,
-        by_key: OrdMap<String, Arc<Namespace>>,
-    ) -> Self {
+    fn with(&self, config: NamespacesConfig, by_key: OrdMap<String, Arc<Namespace>>) -> Self {
         let stated = by_key.iter().filter_map(|(key, namespace)| {
             let visibility = namespace.visibility?;
             Some((key.clone(), visibility))
@@ -95,17 +110,13 @@ impl NamespaceIndex {
             }
         }
         Self {
+            settings: Arc::clone(&self.settings),
             has_owners: by_key.values().any(|one| !one.owners.is_empty()),
             config,
             levels,
             owned,
             by_key,
         }
-    }
-
-    /// The record of a namespace.
-    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Namespace>> {
-        self.by_key.get(&key(name))
     }
 
     /// The keys of namespaces of an owner that not everybody sees.

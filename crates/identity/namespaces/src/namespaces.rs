@@ -3,16 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-use imbl::OrdMap;
 use jiff::Timestamp;
-use tokio::sync::Mutex;
 
 use crate::namespace_index::{NamespaceIndex, key};
 use crate::{Change, Error, Namespace, NamespacesConfig, NewVisibility, Visibility};
 use access::{Access, Action, Caller};
 use model::{Principal, SkillId};
-use store::{Batch, Store, StoreError, Stored, Table, TableId, to_the_end};
+use store::{Batch, CommitError, Mirror, Store, StoreError, Stored, Table, TableId, to_the_end};
 
 /// By name in lower case.
 pub(crate) const NAMESPACES: Table<str, Namespace> = Table::new(TableId::Namespaces);
@@ -29,9 +26,7 @@ pub struct Namespaces(Arc<Inner>);
 
 struct Inner {
     store: Store,
-    known: ArcSwap<NamespaceIndex>,
-    /// One change at a time, so that each starts from what the one before has written.
-    writing: Mutex<()>,
+    known: Mirror<NamespaceIndex>,
 }
 
 impl fmt::Debug for Namespaces {
@@ -82,24 +77,16 @@ impl Namespaces {
     /// # Errors
     /// A record is damaged, or the store cannot be read.
     pub fn open(store: Store, config: NamespacesConfig) -> Result<Self, Error> {
-        let mut by_key = OrdMap::new();
-        for entry in store.scan(&NAMESPACES, b"") {
-            let record = entry?.1.value;
-            by_key.insert(key(&record.name), Arc::new(record));
-        }
-        Ok(Self(Arc::new(Inner {
-            store,
-            known: ArcSwap::from_pointee(NamespaceIndex::default().with(config, by_key)),
-            writing: Mutex::new(()),
-        })))
+        let empty = NamespaceIndex::default();
+        empty.settings.store(Arc::new(config));
+        let known = store.follow_table(&NAMESPACES, &empty)?;
+        Ok(Self(Arc::new(Inner { store, known })))
     }
 
     /// Applies other settings to namespaces without a record, from the next call on.
     pub fn configure(&self, config: NamespacesConfig) {
-        let known = &self.0.known;
-        // Without `writing`, which may be held while a commit waits for the disk: a change at the
-        // same time makes this start over.
-        known.rcu(|known| known.with(config, known.by_key.clone()));
+        self.known().settings.store(Arc::new(config));
+        self.0.known.refold();
     }
 
     /// The snapshot of now.
@@ -144,7 +131,16 @@ impl Namespaces {
     ) -> Result<Namespace, Error> {
         check_name(name)?;
         let (this, name, access) = (self.clone(), name.to_owned(), access.clone());
-        to_the_end(async move { this.write(&name, change, &access, now).await }).await
+        let changed = async move {
+            loop {
+                match this.write(&name, change.clone(), &access, now).await {
+                    // Another write of the record came between: this one starts from that.
+                    Err(Error::Write(CommitError::Conflict { .. })) => {}
+                    changed => return changed,
+                }
+            }
+        };
+        to_the_end(changed).await
     }
 
     async fn write(
@@ -154,7 +150,6 @@ impl Namespaces {
         access: &Access,
         now: Timestamp,
     ) -> Result<Namespace, Error> {
-        let _writing = self.0.writing.lock().await;
         let key = key(name);
         let stored = self.stored(&key)?;
         let revision = stored.as_ref().map(|stored| stored.revision);
@@ -200,35 +195,12 @@ impl Namespaces {
             batch.put(&NAMESPACES, &key, &record);
         }
         self.0.store.commit(batch).await?;
-        self.read_again(name)?;
         Ok(record)
     }
 
     /// Reads the record of a namespace from the store, by key.
     pub(crate) fn stored(&self, key: &str) -> Result<Option<Stored<Namespace>>, StoreError> {
         self.0.store.get(&NAMESPACES, key)
-    }
-
-    /// Reads the record of a namespace from the store into memory.
-    pub(crate) fn read_again(&self, name: &str) -> Result<(), Error> {
-        let key = key(name);
-        let mut read = Ok(());
-        // Read again with each retry of `rcu`: a claim commits without `writing`, and its newer
-        // record must not be overwritten in memory.
-        self.0.known.rcu(|known| {
-            let mut by_key = known.by_key.clone();
-            match self.stored(&key) {
-                Ok(Some(stored)) => {
-                    by_key.insert(key.clone(), Arc::new(stored.value));
-                }
-                Ok(None) => {
-                    by_key.remove(&key);
-                }
-                Err(error) => read = Err(error),
-            }
-            known.with(known.config, by_key)
-        });
-        Ok(read?)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod limits;
 mod owners;
+mod two;
 
 use std::sync::Arc;
 

@@ -153,6 +153,97 @@ async fn a_use_that_is_written_down_while_its_token_is_revoked_does_not_bring_it
     assert_eq!(Tokens::open(store).expect("tokens").list(), []);
 }
 
+/// What one of two does.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Create(u8),
+    Revoke(u8),
+    Use(u8, i64),
+    WriteUses,
+}
+
+fn step() -> impl Strategy<Value = (usize, Step)> {
+    // Few names and texts, so that they meet. A token of a name has one of two texts.
+    let step = prop_oneof![
+        (0..6_u8).prop_map(Step::Create),
+        (0..3_u8).prop_map(Step::Revoke),
+        (0..6_u8, 0..4_i64).prop_map(|(text, minute)| Step::Use(text, minute)),
+        Just(Step::WriteUses),
+    ];
+    (0..2_usize, step)
+}
+
+/// What somebody who has these tokens gets.
+fn seen(tokens: &Tokens) -> (Vec<Token>, Vec<Option<String>>) {
+    let caller = |text| tokens.recognize(&secret(text), Timestamp::UNIX_EPOCH).ok();
+    let callers = (0..6).map(|text| Some(caller(text)?.principal.to_string()));
+    (tokens.list(), callers.collect())
+}
+
+proptest! {
+    #[test]
+    fn two_on_one_store_have_the_same_tokens_after_any_history(
+        steps in proptest::collection::vec(step(), 1..30),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let store = Store::in_memory(&Options::default());
+            let two = [(); 2].map(|()| Tokens::open(store.clone()).expect("tokens"));
+            let mut callers = Vec::new();
+            for (at, step) in steps {
+                let tokens = &two[at];
+                match step {
+                    Step::Create(text) => {
+                        let (new, secret) = (new(&format!("t{}", text / 2), None), secret(text));
+                        let made = tokens.create(new, &secret, &Principal::local(), NOW).await;
+                        assert!(matches!(made, Ok(_) | Err(Error::Exists { .. })), "{made:?}");
+                    }
+                    Step::Revoke(name) => {
+                        let gone = tokens.revoke(&format!("t{name}")).await;
+                        assert!(matches!(gone, Ok(_) | Err(Error::NotFound { .. })), "{gone:?}");
+                    }
+                    Step::Use(text, minute) => {
+                        let now = NOW + SignedDuration::from_mins(minute);
+                        let caller = tokens.recognize(&secret(text), now).ok();
+                        callers.extend(caller.map(|caller| (text, at, caller)));
+                    }
+                    Step::WriteUses => tokens.write_uses().await.expect("written"),
+                }
+            }
+            for tokens in &two {
+                tokens.write_uses().await.expect("written");
+            }
+            let again = Tokens::open(store).expect("tokens");
+            assert_eq!(seen(&two[0]), seen(&again));
+            assert_eq!(seen(&two[1]), seen(&again));
+            // A caller has ended where its token was revoked, by whichever of the two.
+            for (text, at, caller) in callers {
+                let now = two[at].recognize(&secret(text), Timestamp::UNIX_EPOCH).ok();
+                let goes_on = now.is_some_and(|now| std::sync::Arc::ptr_eq(&now, &caller));
+                assert_eq!(caller.ended.is_cancelled(), !goes_on, "{text}");
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_another_server_revoked_is_refused_and_does_not_come_back() {
+    let store = Store::in_memory(&Options::default());
+    let one = Tokens::open(store.clone()).expect("tokens");
+    let made = one
+        .create(new("ci", None), &secret(1), &Principal::local(), NOW)
+        .await;
+    made.expect("made");
+    let other = Tokens::open(store.clone()).expect("tokens");
+    let caller = other.recognize(&secret(1), NOW).expect("a caller");
+    one.revoke("ci").await.expect("revoked");
+    assert!(caller.ended.is_cancelled());
+    let refused = other.recognize(&secret(1), NOW).err();
+    assert_eq!(refused, Some(Unrecognized::Unknown));
+    other.write_uses().await.expect("written");
+    assert_eq!(Tokens::open(store).expect("tokens").list(), []);
+}
+
 #[tokio::test]
 async fn the_last_use_does_not_go_back_with_a_clock_and_is_written_down_once() {
     const TOKENS: Table<str, Token> = Table::new(TableId::Tokens);

@@ -4,17 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use arc_swap::ArcSwap;
 use imbl::{HashMap, OrdMap};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Error, Secret, Unrecognized};
 use access::{Caller, Rights};
 use model::{Digest, Principal};
-use store::{Batch, Expect, Store, Table, TableId, to_the_end};
+use store::{
+    Batch, Change, CommitError, Expect, Fold, Mirror, Store, Stored, Table, TableId, to_the_end,
+};
 
 /// By name.
 const TOKENS: Table<str, Token> = Table::new(TableId::Tokens);
@@ -56,20 +56,20 @@ pub struct NewToken {
     pub expires_at: Option<Timestamp>,
 }
 
-/// A token in memory, with the fields that change without a write.
+/// A token in memory, with the time of its last use.
 struct Entry {
-    token: Token,
+    /// As the store has it.
+    stored: Stored<Token>,
     caller: Arc<Caller>,
-    /// The second at which it was last used, to the minute; 0: not yet.
-    used: AtomicI64,
-    /// The same as the store has it.
-    written: AtomicI64,
+    /// The second at which it was last used, to the minute; 0: not yet. It grows with calls, and
+    /// is that of the store as soon as it is written. Shared by all entries of one token.
+    used: Arc<AtomicI64>,
 }
 
 impl Entry {
-    fn new(token: Token) -> Arc<Self> {
-        let used = token.last_used_at.map_or(0, Timestamp::as_second);
-        Arc::new(Self {
+    fn new(stored: Stored<Token>) -> Self {
+        let token = &stored.value;
+        Self {
             caller: Arc::new(Caller {
                 principal: Principal::token(&token.name),
                 rights: token.rights.clone(),
@@ -77,9 +77,26 @@ impl Entry {
                 ended: CancellationToken::new(),
                 scope: None,
             }),
-            used: AtomicI64::new(used),
-            written: AtomicI64::new(used),
-            token,
+            used: Arc::new(AtomicI64::new(seconds(token.last_used_at))),
+            stored,
+        }
+    }
+
+    /// The entry after a write of its token. None: the write made another token of its name.
+    fn renewed(&self, stored: &Stored<Token>) -> Option<Self> {
+        let same = Token {
+            last_used_at: stored.value.last_used_at,
+            ..self.stored.value.clone()
+        };
+        if same != stored.value {
+            return None;
+        }
+        self.used
+            .fetch_max(seconds(stored.value.last_used_at), Ordering::Relaxed);
+        Some(Self {
+            stored: stored.clone(),
+            caller: Arc::clone(&self.caller),
+            used: Arc::clone(&self.used),
         })
     }
 
@@ -88,9 +105,13 @@ impl Entry {
         let used = self.used.load(Ordering::Relaxed);
         Token {
             last_used_at: Timestamp::from_second(used).ok().filter(|_| used > 0),
-            ..self.token.clone()
+            ..self.stored.value.clone()
         }
     }
+}
+
+fn seconds(time: Option<Timestamp>) -> i64 {
+    time.map_or(0, Timestamp::as_second)
 }
 
 /// Persistent maps: a copy with one token more shares the rest.
@@ -98,13 +119,41 @@ impl Entry {
 struct TokenIndex {
     by_name: OrdMap<String, Arc<Entry>>,
     by_digest: HashMap<Digest, Arc<Entry>>,
+    /// The callers of tokens that went with the last change.
+    ended: Vec<Arc<Caller>>,
 }
 
-impl TokenIndex {
-    fn add(&mut self, entry: Arc<Entry>) {
-        self.by_digest
-            .insert(entry.token.digest, Arc::clone(&entry));
-        self.by_name.insert(entry.token.name.clone(), entry);
+impl Fold for TokenIndex {
+    type Record = Token;
+
+    fn fold(&self, changes: Vec<Change<Token>>) -> Self {
+        let mut next = Self {
+            ended: Vec::new(),
+            ..self.clone()
+        };
+        for Change { key, stored } in changes {
+            let before = next.by_name.remove(&key);
+            let renewed = stored.as_ref().zip(before.as_ref());
+            let renewed = renewed.and_then(|(stored, before)| before.renewed(stored));
+            if let Some(before) = before.filter(|_| renewed.is_none()) {
+                next.by_digest.remove(&before.stored.value.digest);
+                next.ended.push(Arc::clone(&before.caller));
+            }
+            if let Some(entry) = renewed.or_else(|| stored.map(Entry::new)) {
+                let entry = Arc::new(entry);
+                next.by_digest
+                    .insert(entry.stored.value.digest, Arc::clone(&entry));
+                next.by_name.insert(key, entry);
+            }
+        }
+        next
+    }
+
+    fn shown(&self) {
+        // Only now: a stream that ends here and connects again at once must find the token gone.
+        for caller in &self.ended {
+            caller.ended.cancel();
+        }
     }
 }
 
@@ -114,9 +163,7 @@ pub struct Tokens(Arc<Inner>);
 
 struct Inner {
     store: Store,
-    known: ArcSwap<TokenIndex>,
-    /// One write at a time: else `write_uses` could put a token back that was just revoked.
-    writing: Mutex<()>,
+    known: Mirror<TokenIndex>,
 }
 
 impl fmt::Debug for Tokens {
@@ -142,15 +189,8 @@ impl Tokens {
     /// # Errors
     /// A record is damaged, or the store cannot be read.
     pub fn open(store: Store) -> Result<Self, Error> {
-        let mut known = TokenIndex::default();
-        for entry in store.scan(&TOKENS, b"") {
-            known.add(Entry::new(entry?.1.value));
-        }
-        Ok(Self(Arc::new(Inner {
-            store,
-            known: ArcSwap::from_pointee(known),
-            writing: Mutex::new(()),
-        })))
+        let known = store.follow_table(&TOKENS, &TokenIndex::default())?;
+        Ok(Self(Arc::new(Inner { store, known })))
     }
 
     /// Returns the caller of a token.
@@ -164,7 +204,8 @@ impl Tokens {
             // By digest, so a comparison that stops early tells an attacker nothing of the secret.
             .get(&secret.digest())
             .ok_or(Unrecognized::Unknown)?;
-        if let Some(expired) = entry.token.expires_at.filter(|expires| *expires <= now) {
+        let expires_at = entry.stored.value.expires_at;
+        if let Some(expired) = expires_at.filter(|expires| *expires <= now) {
             return Err(Unrecognized::Expired(expired));
         }
         // After the check: a refused attempt is no use of the token.
@@ -207,29 +248,28 @@ impl Tokens {
             last_used_at: None,
         };
         let this = self.clone();
-        // The caller may cancel meanwhile. A token that was stored and is not known here
-        // would be refused until a restart.
         to_the_end(async move { this.add(token).await }).await
     }
 
     async fn add(&self, token: Token) -> Result<Token, Error> {
-        let _writing = self.0.writing.lock().await;
+        let exists = |token: Token| Error::Exists { name: token.name };
         let known = self.0.known.load_full();
         if known.by_name.contains_key(&token.name) {
-            return Err(Error::Exists { name: token.name });
+            return Err(exists(token));
         }
+        // Two calls at once may both pass, so the limit may be exceeded by a few.
         if known.by_name.len() >= MAX_TOKENS {
             return Err(Error::TooMany { max: MAX_TOKENS });
         }
         let mut batch = Batch::new();
-        // The check above reads memory. Every write also states what it read, so that a mistake
-        // here can never replace a token.
+        // Of two calls that create one name at the same moment, the store lets one through.
         batch.expect(&TOKENS, &token.name, Expect::Absent);
         batch.put(&TOKENS, &token.name, &token);
-        self.0.store.commit(batch).await?;
-        // Only when it is durable: a token must not work and be gone after a power cut.
-        self.change(|known| known.add(Entry::new(token.clone())));
-        Ok(token)
+        match self.0.store.commit(batch).await {
+            Ok(_) => Ok(token),
+            Err(CommitError::Conflict { .. }) => Err(exists(token)),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// All tokens, by name.
@@ -249,21 +289,23 @@ impl Tokens {
     }
 
     async fn remove(&self, name: &str) -> Result<Token, Error> {
-        let _writing = self.0.writing.lock().await;
-        let entry = self.0.known.load().by_name.get(name).cloned();
-        let entry = entry.ok_or_else(|| Error::NotFound {
-            name: name.to_owned(),
-        })?;
-        let mut batch = Batch::new();
-        batch.delete(&TOKENS, name);
-        self.0.store.commit(batch).await?;
-        self.change(|known| {
-            known.by_name.remove(name);
-            known.by_digest.remove(&entry.token.digest);
-        });
-        // Last: a stream that ends here and connects again at once must find the token gone.
-        entry.caller.ended.cancel();
-        Ok(entry.now())
+        loop {
+            let stored = self.0.store.get(&TOKENS, name)?;
+            let stored = stored.ok_or_else(|| Error::NotFound {
+                name: name.to_owned(),
+            })?;
+            let known = self.0.known.load().by_name.get(name).cloned();
+            let mut batch = Batch::new();
+            batch.expect(&TOKENS, name, Expect::Revision(stored.revision));
+            batch.delete(&TOKENS, name);
+            match self.0.store.commit(batch).await {
+                Ok(_) => return Ok(known.map_or(stored.value, |entry| entry.now())),
+                // Its last use was written meanwhile, which happens once a minute; or it was
+                // revoked.
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Stores when tokens were last used.
@@ -271,33 +313,24 @@ impl Tokens {
     /// # Errors
     /// The store cannot be written.
     pub async fn write_uses(&self) -> Result<(), Error> {
-        let _writing = self.0.writing.lock().await;
-        let mut batch = Batch::new();
-        let mut written = Vec::new();
-        for entry in self.0.known.load().by_name.values() {
-            let used = entry.used.load(Ordering::Relaxed);
-            // A use while this runs is stored by the next call: `written` then has the older
-            // minute.
-            if used != entry.written.load(Ordering::Relaxed) {
-                batch.put(&TOKENS, &entry.token.name, &entry.now());
-                written.push((Arc::clone(entry), used));
+        let (mut batch, mut is_empty) = (Batch::new(), true);
+        for (name, entry) in &self.0.known.load_full().by_name {
+            let token = entry.now();
+            if token.last_used_at != entry.stored.value.last_used_at {
+                // A token that was revoked meanwhile must not come back.
+                let revision = Expect::Revision(entry.stored.revision);
+                batch.expect(&TOKENS, name, revision);
+                batch.put(&TOKENS, name, &token);
+                is_empty = false;
             }
         }
-        if written.is_empty() {
+        if is_empty {
             return Ok(());
         }
-        self.0.store.commit(batch).await?;
-        // Only after the commit: if that fails, the next call tries again.
-        for (entry, used) in written {
-            entry.written.store(used, Ordering::Relaxed);
+        match self.0.store.commit(batch).await {
+            // Another write was faster. The next call has the uses still.
+            Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
         }
-        Ok(())
-    }
-
-    /// Replaces the index. The caller holds `writing`, so no other change is lost.
-    fn change(&self, change: impl FnOnce(&mut TokenIndex)) {
-        let mut known = TokenIndex::clone(&self.0.known.load());
-        change(&mut known);
-        self.0.known.store(Arc::new(known));
     }
 }

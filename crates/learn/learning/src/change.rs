@@ -100,15 +100,8 @@ impl<'a> Change<'a> {
     pub(crate) async fn commit(mut self, learning: &Learning) -> Result<bool, Error> {
         let learner = self.state.learner.as_str();
         self.batch.put(&LEARNERS, learner, &self.profile);
-        let grew = self.profile.activities > self.state.profile.activities;
         match learning.store().commit(self.batch).await {
-            Ok(_) => {
-                // After the commit: a watcher that wakes up before would read nothing new.
-                if grew {
-                    learning.0.grown.send_replace(());
-                }
-                Ok(true)
-            }
+            Ok(_) => Ok(true),
             Err(CommitError::Conflict { .. }) => Ok(false),
             Err(error) => Err(Error::Commit(error)),
         }

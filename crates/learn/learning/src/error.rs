@@ -37,7 +37,9 @@ pub enum Error {
     /// All exercises of a path are completed, and none is due.
     #[error("all {count} exercises of '{path}' are completed{}", review_in(*days))]
     NoneRemaining {
-        /// The path.
+        /// The id of the path.
+        path_id: String,
+        /// Its name.
         path: String,
         /// How many there are.
         count: usize,
@@ -47,7 +49,9 @@ pub enum Error {
     /// All that is left of a path waits for a reviewer, or requires what does.
     #[error("'{exercise}' waits for a reviewer, and nothing else is left in '{path}'")]
     Waiting {
-        /// The path.
+        /// The id of the path.
+        path_id: String,
+        /// Its name.
         path: String,
         /// The exercise.
         exercise: String,
@@ -177,12 +181,12 @@ impl From<Error> for Failure {
                 .detail("exercise_id", &id)
                 .suggest("Get a path, which lists its exercises with their ids"),
             Error::CategoryUnknown { .. } => new(Code::InvalidParameter).field("category", message),
-            Error::NoneRemaining { path, .. } => new(Code::NoExercisesRemaining)
-                .detail("path_id", &path)
+            Error::NoneRemaining { path_id, .. } => new(Code::NoExercisesRemaining)
+                .detail("path_id", &path_id)
                 .suggest("Continue with another path")
                 .suggest("Reset the path's progress to take it again"),
-            Error::Waiting { path, .. } => new(Code::NoExercisesRemaining)
-                .detail("path_id", &path)
+            Error::Waiting { path_id, .. } => new(Code::NoExercisesRemaining)
+                .detail("path_id", &path_id)
                 .suggest("Continue with another path until it is reviewed"),
             Error::Locked { id, teachers, .. } => new(Code::ExerciseLocked)
                 .detail("exercise_id", &id)

@@ -83,8 +83,6 @@ struct Inner {
     /// The paths that replaced them.
     replaced: ArcSwapOption<Catalog>,
     graders: Graders,
-    /// Notified when the history of any learner grows.
-    grown: tokio::sync::watch::Sender<()>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -109,7 +107,6 @@ impl Learning {
             first: LazyLock::new(Box::new(|| Arc::new(read()))),
             replaced: ArcSwapOption::empty(),
             graders,
-            grown: tokio::sync::watch::Sender::new(()),
         }))
     }
 

@@ -138,6 +138,7 @@ impl LearnerState {
         }
         if let Some(waiting) = path.exercises.iter().find(waits) {
             return Err(Error::Waiting {
+                path_id: path.id.clone(),
                 path: path.name.clone(),
                 exercise: waiting.title.clone(),
             });
@@ -153,6 +154,7 @@ impl LearnerState {
             .map(|memory| memory.due)
             .min();
         Err(Error::NoneRemaining {
+            path_id: path.id.clone(),
             path: path.name.clone(),
             count: path.exercises.len(),
             days: due.map(|due| (due.as_second() - self.now.as_second()).div_euclid(86_400) + 1),

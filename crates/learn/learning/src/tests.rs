@@ -113,6 +113,13 @@ fn code(error: Error) -> Code {
     Failure::from(error).code
 }
 
+/// The path that has no more exercises, as its error names it.
+fn path_of(error: Error) -> String {
+    let failure = Failure::from(error);
+    assert_eq!(failure.code, Code::NoExercisesRemaining);
+    failure.details["path_id"].clone()
+}
+
 /// A path to make: exercises that want `good-ID`, in a chain unless said otherwise.
 struct Path {
     id: &'static str,

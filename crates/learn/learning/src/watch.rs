@@ -1,22 +1,21 @@
 //! The activities of a learner as they happen: each once, in order.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use crate::record::{ACTIVITIES, Activity, LEARNERS};
 use crate::{Error, Learner, Learning};
+use store::{Revision, TableId};
 
 /// Activities that are read at once.
 const ACTIVITIES_PER_PAGE: u64 = 64;
-/// How often to check for what another process wrote to the store.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A watcher of a learner.
 #[derive(Debug)]
 pub struct Watch {
     learning: Learning,
     learner: Learner,
-    grown: tokio::sync::watch::Receiver<()>,
+    /// Changes when the history of any learner grows.
+    grown: tokio::sync::watch::Receiver<Revision>,
     read: VecDeque<Activity>,
     at: u64,
 }
@@ -28,7 +27,7 @@ impl Learning {
     /// The store cannot be read.
     pub fn watch(&self, learner: &Learner, after: Option<u64>) -> Result<Watch, Error> {
         // Before the count is read, so that an activity between the two is not missed.
-        let grown = self.0.grown.subscribe();
+        let grown = self.store().watch_table(TableId::Activities);
         let at = match after {
             Some(after) => after,
             None => self.activities(learner)?,
@@ -64,11 +63,8 @@ impl Watch {
             self.grown.borrow_and_update();
             self.read()?;
             if self.read.is_empty() {
-                // `Learning` holds the sender, so `changed` cannot fail while this exists.
-                tokio::select! {
-                    _ = self.grown.changed() => {}
-                    () = tokio::time::sleep(POLL_INTERVAL) => {}
-                }
+                // The store has the sender, so this cannot fail while there is a store.
+                let _woken = self.grown.changed().await;
             }
         }
     }

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Error, Installer};
+use checks::Triggers;
 use install::{Moved, Record};
-use model::{SkillId, SkillKey};
+use model::{SkillId, SkillKey, VersionSelector};
 
 /// The priorities of installed skills.
 #[derive(Debug, Clone)]
@@ -30,15 +31,26 @@ pub struct Ranked {
     pub triggers: Vec<String>,
 }
 
-/// The words that call a skill up: its own phrases, else its name.
-fn triggers(record: &Record) -> Vec<String> {
-    match record.triggers.as_slice() {
-        [] => vec![record.id.slug().to_owned()],
-        triggers => triggers.to_vec(),
-    }
-}
-
 impl Installer {
+    /// What calls a skill up, else its name.
+    fn triggers(&self, record: &Record) -> Vec<String> {
+        let mut triggers = record.triggers.clone();
+        if triggers.is_empty() {
+            // A record of an earlier version of this program has only what an author states.
+            let catalog = self.registry.catalog();
+            let head = catalog.get(&record.id.key());
+            let number = VersionSelector::Number(record.number);
+            let version = head.and_then(|head| self.registry.version(head, &number).ok());
+            let version = version.filter(|version| version.digest == record.digest);
+            let found = version.map(|version| Triggers::of(&version.skill));
+            triggers.extend(found.iter().flat_map(Triggers::texts).map(str::to_owned));
+        }
+        if triggers.is_empty() {
+            triggers.push(record.id.slug().to_owned());
+        }
+        triggers
+    }
+
     /// Lists the priorities of all installed skills, or of these.
     ///
     /// # Errors
@@ -62,7 +74,7 @@ impl Installer {
                     continue;
                 };
                 let is_free = |trigger: &String| taken.insert(trigger.trim().to_lowercase());
-                let triggers: Vec<String> = triggers(record).into_iter().filter(is_free).collect();
+                let triggers = this.triggers(record).into_iter().filter(is_free).collect();
                 if wanted.is_empty() || wanted.contains(&key) {
                     skills.push(Ranked {
                         id: record.id.clone(),

@@ -22,6 +22,7 @@
 //! | `rules` | the two files, read |
 //! | `technologies`, `categories` | what speaks for each, and how much |
 //! | `trigger_phrases` | phrases that call a skill up, stated or in the sentences that say when to use it |
+//! | `triggers` | what calls a skill up: the phrases that its author states, else those of its description |
 //! | `vocabulary` | the words that people use for ids, and those nearest to an unknown one |
 //!
 //! Not here: filters by facets (`registry`, `search`, `lookup`), the technologies of a
@@ -44,6 +45,7 @@ mod technologies;
 mod tests;
 mod text;
 mod trigger_phrases;
+mod triggers;
 mod vocabulary;
 
 use std::borrow::Cow;
@@ -53,6 +55,7 @@ use serde::{Deserialize, Serialize};
 
 pub use technologies::named as technologies_named;
 pub use trigger_phrases::{Phrase, uses};
+pub use triggers::{MAX_TRIGGERS, Triggers};
 pub use vocabulary::{
     categories as known_categories, category_id, nearest_categories, nearest_technologies,
     technology_id,

@@ -208,13 +208,7 @@ fn examples(facts: &Facts<'_>) -> (f64, String) {
 
 fn tests(facts: &Facts<'_>) -> (f64, String) {
     let has_scripts = facts.files.iter().any(|path| path.starts_with("scripts/"));
-    let is_test = |path: &&str| {
-        let path = path.to_lowercase();
-        ["test", "eval", "spec."]
-            .iter()
-            .any(|word| path.contains(word))
-    };
-    if facts.files.iter().any(is_test) {
+    if facts.files.iter().any(|path| model::is_test(path)) {
         (1.0, "has tests or evaluations".to_owned())
     } else if has_scripts {
         (0.2, "has scripts and no tests of them".to_owned())

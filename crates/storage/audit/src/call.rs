@@ -154,9 +154,6 @@ impl Attached for Shared {
             WAITING_STATE
         };
         self.state.store(state, Ordering::Release);
-        if written {
-            self.audit.grew();
-        }
     }
 }
 

@@ -61,7 +61,7 @@ use access::{Access, Origin};
 use model::{Clock, Code, Digest, Principal};
 use pending_events::PendingEvents;
 use retention::Retention;
-use store::{Batch, CommitError, Store, StoreError, Table, TableId};
+use store::{Batch, CommitError, Revision, Store, StoreError, Table, TableId};
 
 /// Facts about the trail as a whole.
 const STATE: Table<str, String> = Table::new(TableId::AuditState);
@@ -104,8 +104,8 @@ struct Inner {
     pending: tokio::sync::Notify,
     /// Held by the one write at a time.
     writing: tokio::sync::Mutex<Retention>,
-    /// Changes with each durable record.
-    appended: watch::Sender<u64>,
+    /// Changes with each durable record, whichever writer it is from.
+    appended: watch::Receiver<Revision>,
     /// A server has recorded its start.
     serves: AtomicBool,
     /// A write of a full queue is in progress.
@@ -123,13 +123,13 @@ impl Audit {
     #[must_use]
     pub fn new(store: Store, config: AuditConfig, clock: Arc<dyn Clock>) -> Self {
         Self(Arc::new(Inner {
+            appended: store.watch_table(TableId::Audit),
             store,
             clock,
             config,
             waiting: Mutex::default(),
             pending: tokio::sync::Notify::new(),
             writing: tokio::sync::Mutex::default(),
-            appended: watch::Sender::new(0),
             serves: AtomicBool::new(false),
             writes: AtomicBool::new(false),
         }))
@@ -147,13 +147,15 @@ impl Audit {
     /// The store cannot be read or written.
     pub async fn resume(&self) -> Result<(), Error> {
         let store = &self.0.store;
-        let known = store.get(&STATE, LOG)?.map(|known| known.value);
+        let known = store.get(&STATE, LOG)?;
+        let (revision, known) = known.map(|known| (known.revision, known.value)).unzip();
         // A restore or a salvage gives the log another identity: only then the trail may have
         // lost its end.
         if known.as_deref() == Some(store.log_id()) {
             return Ok(());
         }
         let mut batch = Batch::new();
+        batch.expect(&STATE, LOG, revision.into());
         batch.put(&STATE, LOG, &store.log_id().to_owned());
         if store.get(&STATE, KEY)?.is_none() {
             let mut key = [0; 32];
@@ -293,12 +295,7 @@ impl Audit {
         let mut batch = Batch::new();
         batch.append(event.encode());
         self.0.store.commit(batch).await?;
-        self.grew();
         Ok(())
-    }
-
-    fn grew(&self) {
-        self.0.appended.send_modify(|count| *count += 1);
     }
 
     /// Writes the queue, and prunes what is too old.
@@ -332,7 +329,6 @@ impl Audit {
             // Removed only now, so a failed commit loses none. New records join at the end, and
             // only this task removes any.
             self.waiting().written(records, lost);
-            self.grew();
         }
         self.prune(&mut retention).await
     }

@@ -6,6 +6,7 @@ use tokio::sync::watch;
 use crate::{Audit, Entry, Error, Event, EventKind};
 use access::Action;
 use model::{open_token, seal_token};
+use store::Revision;
 
 /// Maximum number of records that one page reads, so that a filter without a match ends.
 const MAX_SCANNED: usize = 4_000;
@@ -142,7 +143,7 @@ impl Audit {
     #[must_use]
     pub fn follow(&self, filter: Filter, after: u64) -> Follow {
         Follow {
-            grows: self.0.appended.subscribe(),
+            grows: self.0.appended.clone(),
             audit: self.clone(),
             filter,
             after,
@@ -164,7 +165,7 @@ pub struct Follow {
     audit: Audit,
     filter: Filter,
     after: u64,
-    grows: watch::Receiver<u64>,
+    grows: watch::Receiver<Revision>,
 }
 
 impl Follow {

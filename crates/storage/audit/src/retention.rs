@@ -14,7 +14,7 @@ const HOUR: SignedDuration = SignedDuration::from_hours(1);
 pub(crate) struct Retention {
     /// For records that are too old.
     next: Option<Timestamp>,
-    /// The number of writes at which there were not too many records.
+    /// The last write at which there were not too many records.
     seen: Option<u64>,
 }
 
@@ -73,7 +73,6 @@ impl Audit {
         batch.prune(start.number + 1, through);
         batch.append(event.encode());
         store.commit(batch).await?;
-        self.grew();
         Ok(())
     }
 

@@ -32,10 +32,6 @@ pub trait Claims: Send + Sync + fmt::Debug {
         by: &Principal,
         now: Timestamp,
     ) -> Result<Claim, StoreError>;
-
-    /// Notes that a skill was published, perhaps with a claim. It is called on the committing
-    /// thread, before any reader sees the version.
-    fn published(&self, skill: &SkillId);
 }
 
 impl Registry {

@@ -5,7 +5,7 @@
 //! store, where it may be newer than the event. That does no harm: the later event comes as
 //! well, and the catalog is published once a whole group was applied.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
@@ -31,8 +31,6 @@ pub(super) fn catalog(
     let reading = turn.lock().unwrap_or_else(PoisonError::into_inner);
     store.follow({
         let (current, turn) = (Arc::downgrade(&current), Arc::clone(&turn));
-        // Weak: the claims hold the store, which holds this closure.
-        let claims = policy.claims.as_ref().map(Arc::downgrade);
         move |reader, events| {
             // A registry that was closed follows no more.
             let Some(current) = current.upgrade() else {
@@ -48,10 +46,6 @@ pub(super) fn catalog(
                         Ok(block) => catalog.set_block(&key, block.map(|stored| stored.value)),
                         Err(error) => outcome = Err(error),
                     }
-                }
-                let claims = claims.as_ref().and_then(Weak::upgrade);
-                if let Some(claims) = claims.filter(|_| event.kind == EventKind::Published) {
-                    claims.published(&event.skill_id);
                 }
                 // After an error as well: the catalog is to have all that can be read of the
                 // group.

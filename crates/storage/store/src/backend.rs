@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use sled::IVec;
 use tokio::sync::watch;
 
+use super::mirror::TableFollowers;
 use super::{Batch, CommitError, LogPosition, Mode, Reader, Revision, StoreError, locked};
 use model::Event;
 
@@ -66,9 +67,12 @@ pub(super) struct Status {
 
 type Follower = Box<dyn Fn(Reader<'_>, &[(Revision, Event)]) -> Result<(), StoreError> + Send>;
 
-/// The followers of the log, which get the events of each group once it is durable.
+/// The followers, which get the events and the writes of each group once it is durable.
 #[derive(Default)]
-pub(super) struct Followers(Mutex<Vec<Follower>>);
+pub(super) struct Followers {
+    log: Mutex<Vec<Follower>>,
+    pub(super) tables: Mutex<TableFollowers>,
+}
 
 impl std::fmt::Debug for Followers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -78,20 +82,23 @@ impl std::fmt::Debug for Followers {
 
 impl Followers {
     pub(super) fn add(&self, follower: Follower) {
-        locked(&self.0).push(follower);
+        locked(&self.log).push(follower);
     }
 
-    /// Hands over events, in their order. An error: a follower failed.
+    /// Hands over a group: its writes, then its events, in their order. An error: a follower
+    /// failed.
     pub(super) fn notify(
         &self,
         records: &dyn Records,
+        writes: &Writes,
+        revision: Revision,
         events: &[(Revision, Event)],
     ) -> Result<(), String> {
+        let mut outcome = locked(&self.tables).notify(records, writes, revision);
         if events.is_empty() {
-            return Ok(());
+            return outcome;
         }
-        let followers = locked(&self.0);
-        let mut outcome = Ok(());
+        let followers = locked(&self.log);
         // All of them, also after one that failed: the others must not miss an event.
         for follower in &*followers {
             let followed = catch_unwind(AssertUnwindSafe(|| follower(Reader(records), events)));

@@ -302,18 +302,20 @@ impl Committer {
         let mut group = Group::new(&*self.view, self.revision);
         let mut accepted = Vec::with_capacity(requests.len());
         let mut refused = Vec::new();
+        let mirrored = locked(&self.followers.tables).mirrored();
         for request in requests {
             let Write {
                 mut batch,
                 answer,
                 bytes,
             } = request;
-            let has_event = batch.event.is_some();
+            let mut keys = batch.writes.iter().filter_map(|(key, _)| key.first());
+            let is_followed = batch.event.is_some() || keys.any(|table| mirrored.contains(table));
             // A batch whose precondition fails is refused alone. The others of its group are
             // written.
             match group.add(&mut batch) {
                 Ok(revision) => accepted.push(Accepted {
-                    has_event,
+                    is_followed,
                     answer,
                     revision,
                     _bytes: bytes,
@@ -399,14 +401,14 @@ impl Committer {
             writes: &writes,
             records: &*self.view,
         };
-        let followed = self.followers.notify(&written, &events);
+        let followed = self.followers.notify(&written, &writes, revision, &events);
         // After the followers: a watcher that this wakes finds the catalog with its event.
         self.position.send_replace(position);
         for accepted in accepted {
             let outcome = match &followed {
-                // It is durable all the same, but the catalog may lack it: the writer of an
-                // event gets an error, since it could not read its own write.
-                Err(reason) if accepted.has_event => Err(CommitError::Unfollowed(reason.clone())),
+                // It is durable all the same, but memory may lack it: its writer gets an error,
+                // since it could not read its own write.
+                Err(reason) if accepted.is_followed => Err(CommitError::Unfollowed(reason.clone())),
                 _ => Ok(accepted.revision),
             };
             // Before the answer: a compaction that begins after it finds the contents used by
@@ -419,7 +421,8 @@ impl Committer {
 
 /// A batch of a group that is on its way to the disk.
 struct Accepted {
-    has_event: bool,
+    /// It has an event, or writes to a table that is in memory.
+    is_followed: bool,
     answer: oneshot::Sender<Result<Revision, CommitError>>,
     revision: Revision,
     // Until the answer: the group holds the bytes of the batch up to then.

@@ -18,12 +18,12 @@ use super::{Batch, CommitError, LogPosition, Mode, Options, Revision, StoreError
 struct Map(RwLock<BTreeMap<Vec<u8>, IVec>>);
 
 impl Map {
-    fn write(&self, changes: Writes) {
+    fn write(&self, changes: &Writes) {
         let mut records = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for (key, value) in changes {
             match value {
-                Some(value) => records.insert(key, value),
-                None => records.remove(&key),
+                Some(value) => records.insert(key.clone(), value.clone()),
+                None => records.remove(key),
             };
         }
     }
@@ -111,10 +111,11 @@ impl InMemory {
             known.start = position.start;
             false
         });
-        self.records.write(writes);
+        self.records.write(&writes);
         writer.revision = revision;
         // Under the lock of writers, so that followers get groups in their order.
-        let followed = self.status.followers.notify(&self.records, &events);
+        let followers = &self.status.followers;
+        let followed = followers.notify(&self.records, &writes, revision, &events);
         writer.position.send_replace(position);
         followed.map_err(CommitError::Unfollowed)?;
         Ok(revision)

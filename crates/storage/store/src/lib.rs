@@ -19,6 +19,8 @@
 //!   No read waits for a write.
 //! * **A failed write is taken back**: the store is read-only until the database was
 //!   opened again and takes writes (`recovery`).
+//! * **Memory follows its table**: what a service has of a table in memory is a [`Mirror`], which
+//!   no code but the store's can change.
 //! * Records of the chain get their numbers and digests where their group is written (`chain`).
 //! * No record is so large that sled would put a leaf into a file (`chunks`).
 //! * sled is opened and read behind a guard, since it panics on damage.
@@ -66,6 +68,7 @@ mod inspect;
 mod leftovers;
 mod lock;
 mod log;
+mod mirror;
 mod on_disk;
 mod packed;
 mod private;
@@ -105,6 +108,7 @@ pub use follow::Pinned;
 pub use forgery::Forgery;
 pub use lock::{Holder, holder};
 pub use log::LogPosition;
+pub use mirror::{Change, Fold, Mirror};
 pub use packed::{Packed, Packer};
 pub use private::{begin_session, has_reader, keep_files_private};
 pub use reader::{Newer, Reader, Stored};

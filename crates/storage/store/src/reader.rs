@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Decodes a record. None: it was removed since its value was read.
-    fn open<K: Key + ?Sized, V: DeserializeOwned>(
+    pub(super) fn open<K: Key + ?Sized, V: DeserializeOwned>(
         self,
         key: &[u8],
         value: sled::IVec,

@@ -191,6 +191,10 @@ impl<K: Key + ?Sized, V> Table<K, V> {
         }
     }
 
+    pub(super) fn id(&self) -> TableId {
+        self.id
+    }
+
     pub(super) fn key(&self, key: &K) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(64);
         bytes.push(self.id.byte());

@@ -4,6 +4,7 @@ mod chain;
 mod fuzz;
 mod in_flight;
 mod log;
+mod mirrors;
 mod sizes;
 mod unreadable;
 

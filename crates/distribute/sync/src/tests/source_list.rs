@@ -32,6 +32,75 @@ async fn a_hundred_syncs_are_remembered() {
 }
 
 #[tokio::test]
+async fn a_source_that_another_engine_removed_is_synced_no_more_and_leaves_nothing() {
+    let here = Here::new(&[]);
+    let other = here.engine_again(&[]);
+    here.engine.add(source("acme")).await.expect("added");
+    here.place("acme").put("a", &skill("a", "", "Do a."));
+    let gate = here.place("acme").wait();
+    let request = Request {
+        sources: vec!["acme".to_owned()],
+        kind: Kind::Incremental,
+        force_check: false,
+    };
+    let mut begun = here.engine.begin(&request).expect("begun");
+    other.remove("acme", true).await.expect("removed");
+    gate.notify_one();
+    let record = begun.wait(Duration::from_secs(3_600)).await.expect("ended");
+    assert!(record.sources[0].error.is_some(), "{record:?}");
+    assert_eq!(live(&here.registry), []);
+    for engine in [&here.engine, &other, &here.engine_again(&[])] {
+        assert_eq!(engine.list().expect("a list"), []);
+        assert_eq!(engine.claimed("acme").expect("claims"), []);
+        let refused = engine.begin(&request).map(|begun| begun.id);
+        assert!(matches!(refused, Err(Error::SourceNotFound { .. })));
+    }
+    // Its state went with it: one that is added again begins anew.
+    other.add(source("acme")).await.expect("added");
+    let listed = here.engine.list().expect("a list").remove(0);
+    assert_eq!((listed.revision.as_str(), listed.last_success), ("", None));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(32))]
+    #[test]
+    fn two_on_one_store_have_the_same_sources_after_any_history(
+        steps in proptest::collection::vec((0..2_usize, 0..3_usize, 0..3_u8), 1..20),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let here = Here::new(&[source("fixed")]);
+            let configured = [source("fixed")];
+            let two = [here.engine_again(&configured), here.engine_again(&configured)];
+            for (at, id, step) in steps {
+                let (engine, id) = (&two[at], ["fixed", "a", "b"][id]);
+                here.place(id).put("s", &skill(&format!("{id}-s"), "", "Do it."));
+                match step {
+                    0 => drop(engine.add(source(id)).await),
+                    1 => drop(engine.remove(id, true).await),
+                    _ => {
+                        let request = Request {
+                            sources: vec![id.to_owned()],
+                            kind: Kind::Incremental,
+                            force_check: true,
+                        };
+                        let _known = engine.refresh(&request, Duration::from_secs(3_600)).await;
+                    }
+                }
+            }
+            let again = here.engine_again(&configured).list().expect("a list");
+            for engine in &two {
+                assert_eq!(engine.list().expect("a list"), again);
+                for listed in &again {
+                    let claims = engine.claimed(&listed.source.id).expect("claims").len();
+                    assert_eq!(claims, listed.skills as usize);
+                }
+            }
+        });
+    }
+}
+
+#[tokio::test]
 async fn there_may_be_a_thousand_sources() {
     let many: Vec<_> = (0..1_000).map(|at| source(&format!("s{at}"))).collect();
     let here = Here::new(&many);

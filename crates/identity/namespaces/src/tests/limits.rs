@@ -176,7 +176,6 @@ async fn a_claim_keeps_who_sees_a_namespace_and_fails_where_somebody_was_faster(
     };
     let (late, new) = (claim("a/b/x"), claim("c/d/x"));
     world.store.commit(claim("a/b/x")).await.expect("claimed");
-    world.namespaces.published(&id("a/b/x"));
     world.owned("c/d", &["token:eve"]).await;
     for batch in [late, new] {
         world.store.commit(batch).await.expect_err("too late");

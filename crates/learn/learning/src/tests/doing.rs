@@ -21,7 +21,7 @@ async fn an_exercise_opens_when_what_it_builds_on_is_completed() {
         over.to_string(),
         "all 2 exercises of 'Path path-a' are completed; the first review is due in 16 days"
     );
-    assert_eq!(code(over), Code::NoExercisesRemaining);
+    assert_eq!(path_of(over), "path-a");
     assert_eq!(
         world.history(),
         [

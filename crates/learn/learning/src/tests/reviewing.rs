@@ -210,6 +210,30 @@ async fn a_watcher_sees_every_activity_once_and_in_order_from_where_it_was() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_watcher_sees_what_another_of_the_same_store_wrote_without_asking_again() {
+    let world = world();
+    let other = World {
+        learning: Learning::new(
+            world.learning.store().clone(),
+            Arc::new(world.clock.clone()),
+            {
+                let catalog = world.learning.catalog();
+                move || Catalog::clone(&catalog)
+            },
+            world.learning.graders().clone(),
+        ),
+        clock: world.clock.clone(),
+        ann: world.ann.clone(),
+    };
+    let mut watch = world.learning.watch(&world.ann, None).expect("a watch");
+    let began = tokio::time::Instant::now();
+    let (activity, _) = tokio::join!(watch.next(), other.submit("one", "good-one"));
+    assert_eq!(activity.expect("an activity").number, 1);
+    // The clock stands still but for those who sleep.
+    assert_eq!(began.elapsed(), std::time::Duration::ZERO);
+}
+
 #[tokio::test]
 async fn a_watcher_goes_past_activities_that_are_lost_however_many() {
     let world = world();
@@ -288,7 +312,7 @@ async fn what_waits_for_a_reviewer_is_not_what_comes_next() {
         over.to_string(),
         "'Do talk' waits for a reviewer, and nothing else is left in 'Path path-a'"
     );
-    assert_eq!(code(over), Code::NoExercisesRemaining);
+    assert_eq!(path_of(over), "path-a");
     let failed = world.learning.review(&review(&talk, "bob", false)).await;
     failed.expect("reviewed");
     assert_eq!(world.next().await, ("talk".to_owned(), Reason::Continue));

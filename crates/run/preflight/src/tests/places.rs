@@ -192,6 +192,57 @@ async fn the_same_folder_in_another_directory_is_in_nobodys_way() {
 }
 
 #[tokio::test]
+async fn what_calls_a_skill_up_is_the_same_for_an_agent_and_for_a_comparison() {
+    let world = World::new();
+    for (skill, says) in [
+        (
+            "github/acme/stated",
+            "description: Is it.\ntriggers: [Pay, pays, refund a customer]",
+        ),
+        (
+            "github/acme/described",
+            "description: Formats invoices. Use when formatting an invoice, or when totals are wrong.",
+        ),
+        ("github/acme/silent", "description: Formats."),
+    ] {
+        let text = skill_md(&format!("name: {}\n{says}", id(skill).slug()), "Do it.");
+        publish(
+            &world.registry,
+            skill,
+            &[("SKILL.md", text.as_bytes())],
+            true,
+        )
+        .await;
+        world.install(wanted(skill)).await;
+        let head = world.registry.head(&id(skill)).expect("a skill");
+        let version = world.registry.version(&head, &VersionSelector::Active);
+        let compared = checks::Triggers::of(&version.expect("a version").skill);
+        let effective = async || {
+            let order = world.installer.priorities(vec![skill.to_owned()]).await;
+            order.expect("an order").skills.remove(0).triggers
+        };
+        let compared: Vec<&str> = compared.texts().collect();
+        // Nothing but its name calls a skill up that says no more.
+        let compared = if compared.is_empty() {
+            vec!["silent"]
+        } else {
+            compared
+        };
+        assert_eq!(effective().await, compared, "{skill}");
+        // Records were without the phrases of descriptions once.
+        let file = world.at("skills/.repertoire/installed.json");
+        let text = std::fs::read_to_string(&file).expect("a record");
+        let mut state: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let records = state["skills"].as_array_mut().expect("records");
+        for record in records {
+            record.as_object_mut().expect("a record").remove("triggers");
+        }
+        std::fs::write(&file, state.to_string()).expect("a record");
+        assert_eq!(effective().await, compared, "{skill}");
+    }
+}
+
+#[tokio::test]
 async fn triggers_are_of_the_first_skill_that_has_them_and_places_can_be_given() {
     let world = World::new();
     for (skill, front_matter) in [
@@ -216,7 +267,7 @@ async fn triggers_are_of_the_first_skill_that_has_them_and_places_can_be_given()
         });
         (order.is_manual, skills.collect::<Vec<_>>())
     };
-    let by_age = ["1 jest: Test,jest", "2 vitest: vitest", "3 plain: plain"];
+    let by_age = ["1 jest: test,jest", "2 vitest: vitest", "3 plain: plain"];
     assert_eq!(told(&[]).await, (false, by_age.map(str::to_owned).to_vec()));
     let moved = world
         .installer

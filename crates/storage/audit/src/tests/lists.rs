@@ -240,6 +240,16 @@ async fn who_follows_is_told_of_what_goes_with_another_write() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_follows_is_told_of_what_another_of_the_same_store_wrote() {
+    let world = world(AuditConfig::default());
+    let other = world_of(world.store.clone(), AuditConfig::default());
+    let mut follow = world.audit.follow(Filter::default(), 0);
+    let ci = token("ci");
+    let (found, ()) = tokio::join!(next(&mut follow), other.call(&ci, None));
+    assert_eq!(found, Some(vec![1]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_follows_is_told_of_what_was_pruned() {
     let world = world(kept(2));
     append(&world, 5).await;

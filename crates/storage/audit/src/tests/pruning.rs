@@ -73,26 +73,37 @@ async fn one_write_prunes_so_many_and_the_next_ones_go_on() {
 }
 
 #[tokio::test]
-async fn a_trail_that_has_not_grown_is_looked_at_once_an_hour() {
+async fn a_trail_is_pruned_as_soon_as_it_has_grown_too_long_whoever_wrote_to_it() {
     let world = world(kept(50));
     let count = |world: &World| world.listed(&Filter::default()).len();
     world.audit.write().await.expect("written");
-    // Whoever looks finds too many.
+    // Past this trail, as another one of the same store does.
     append(&world, 60).await;
-    for _ in 0..3 {
-        world.audit.write().await.expect("written");
-        assert_eq!(count(&world), 60);
-    }
-    world.clock.pass(SignedDuration::from_hours(1));
     world.audit.write().await.expect("written");
     assert_eq!(count(&world), 50);
-    append(&world, 10).await;
-    world.audit.write().await.expect("written");
-    assert_eq!(count(&world), 50, "it has grown by what was pruned");
     append(&world, 10).await;
     world.call(&token("ci"), None).await;
     world.audit.write().await.expect("written");
     assert_eq!(count(&world), 50);
+}
+
+#[tokio::test]
+async fn what_is_too_old_is_looked_for_once_an_hour() {
+    let world = world(AuditConfig {
+        keep_days: 1,
+        ..AuditConfig::default()
+    });
+    append(&world, 3).await;
+    let left = async |minutes: i64| {
+        world.clock.pass(SignedDuration::from_mins(minutes));
+        world.audit.write().await.expect("written");
+        world.listed(&Filter::default()).len()
+    };
+    assert_eq!(left(24 * 60 - 30).await, 3);
+    // They are too old by now, and nobody looks yet.
+    assert_eq!(left(45).await, 3);
+    // The last one stays, and the record of the pruning comes.
+    assert_eq!(left(30).await, 2);
 }
 
 #[tokio::test]

@@ -271,8 +271,6 @@ impl Claims for Asked {
         self.0.lock().expect("a list").push(skill.to_string());
         Ok(Claim::Added)
     }
-
-    fn published(&self, _: &SkillId) {}
 }
 
 #[tokio::test]

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use super::*;
 
 /// A store of each backend.
-struct Both {
-    stores: [Store; 2],
+pub(super) struct Both {
+    pub(super) stores: [Store; 2],
     _folder: TempDir,
 }
 
-fn both(options: &Options) -> Both {
+pub(super) fn both(options: &Options) -> Both {
     let folder = TempDir::new().expect("a folder");
     let on_disk = Store::open(&folder.path().join("data"), options).expect("a store");
     Both {
