@@ -8,6 +8,7 @@ mod cli;
 mod config;
 mod format;
 mod install;
+mod lying_server;
 mod machine;
 #[cfg(target_os = "linux")]
 mod release;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// Engines and protocols, and the crates that may name each.
 const ONLY: &[(&str, &[&str])] = &[
     ("sled", &["store"]),
-    ("rustix", &["store", "sandbox", "skill-folder", "local"]),
+    ("rustix", &["store", "sandbox", "root-folder", "local"]),
     ("zstd", &["store"]),
     ("serde_yaml", &["skill-md", "server"]),
     ("saphyr-parser", &["skill-md", "config-file"]),
@@ -84,6 +84,7 @@ const PURE: &[&str] = &[
     "facets",
     "trust",
     "embed",
+    "root-folder",
     "install",
     "config-file",
     "vitals",
@@ -242,6 +243,46 @@ fn a_crate_uses_its_own_floor_and_those_below_it() {
         let row = format!("| {} | `{}` |", floors[own], package.name.replace('-', "_"));
         if !architecture.contains(&row) {
             wrong.push(format!("ARCHITECTURE.md has no {row}"));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// What writes below a folder that a stranger may have filled. `root_folder` alone does it: it
+/// follows no link.
+const WRITERS: [&str; 4] = [
+    "crates/distribute/install/src",
+    "crates/distribute/provision/src",
+    "crates/app/cli/src/mirror.rs",
+    "crates/app/cli/src/exercise.rs",
+];
+
+#[test]
+fn what_writes_below_a_folder_of_strangers_does_it_by_descriptors() {
+    let calls = [
+        "fs::write",
+        "create_dir",
+        "remove_dir",
+        "remove_file",
+        "fs::rename",
+        "fs::copy",
+        "hard_link",
+        "symlink(",
+        "OpenOptions",
+        "File::create",
+        "File::open",
+        "AtomicFile",
+    ];
+    let mut wrong = Vec::new();
+    for (path, text) in packages().values().flat_map(files) {
+        let is_writer = WRITERS
+            .iter()
+            .any(|writer| path.to_string_lossy().contains(writer));
+        for call in calls
+            .iter()
+            .filter(|call| is_writer && text.contains(**call))
+        {
+            wrong.push(format!("{} has {call}", path.display()));
         }
     }
     assert_eq!(wrong, Vec::<String>::new());

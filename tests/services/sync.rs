@@ -1,6 +1,7 @@
 //! Sources and syncs with the real program: repositories, folders, another server.
 
 mod copies;
+mod mirrors;
 mod triggers;
 
 use std::collections::BTreeMap;

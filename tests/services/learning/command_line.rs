@@ -65,6 +65,58 @@ fn a_learner_starts_an_exercise_hands_it_in_and_sees_how_far_they_are() {
 }
 
 #[test]
+fn an_exercise_gets_new_files_alone_in_a_folder_of_its_own() {
+    let directory = TempDir::new().expect("a folder");
+    let at = |inside: &str| directory.path().join(inside);
+    let (data, work) = (
+        at("data").display().to_string(),
+        at("work").display().to_string(),
+    );
+    let start = |more: &[&str]| {
+        let args = [
+            "learn",
+            "start",
+            "test-first-unit-test",
+            "--dir",
+            &work,
+            "--data",
+            &data,
+        ];
+        let made = command(&[&args, more].concat());
+        (made.status.success(), text(&made))
+    };
+    let folder = at("work/test-first-unit-test");
+    let read = |path: &Path| std::fs::read_to_string(path).expect("a file");
+    // A folder that is there is no exercise because a server has one of its name.
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("mine.js"), "mine").expect("a file");
+    let (done, said) = start(&[]);
+    assert!(!done && said.contains("belong to no exercise"), "{said}");
+    assert_eq!(walk(&folder), [folder.join("mine.js")]);
+    // Neither is one that a link leads to.
+    std::fs::rename(&folder, at("mine")).expect("renamed");
+    std::os::unix::fs::symlink(at("mine"), &folder).expect("a link");
+    let (done, said) = start(&["--force"]);
+    assert!(!done && said.contains("is a link"), "{said}");
+    assert_eq!(walk(&at("mine")), [at("mine/mine.js")]);
+    std::fs::remove_file(&folder).expect("removed");
+    let (done, said) = start(&[]);
+    assert!(done, "{said}");
+    let (about, solution) = (folder.join("EXERCISE.md"), folder.join("solution.js"));
+    let first = read(&about);
+    std::fs::write(&about, "my notes").expect("a file");
+    std::fs::remove_file(&solution).expect("removed");
+    std::os::unix::fs::symlink(at("mine/mine.js"), &solution).expect("a link");
+    assert!(start(&[]).0);
+    assert_eq!(read(&about), "my notes");
+    assert!(solution.is_symlink());
+    assert!(start(&["--force"]).0);
+    assert_eq!(read(&about), first);
+    assert!(!solution.is_symlink());
+    assert_eq!(read(&at("mine/mine.js")), "mine");
+}
+
+#[test]
 fn what_a_refusal_suggests_can_be_typed() {
     let directory = TempDir::new().expect("a folder");
     let data = directory.path().join("data").display().to_string();

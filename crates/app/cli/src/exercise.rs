@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use root_folder::{Kind, RootFolder};
 
 use super::connect::Client;
+use super::export::plain;
 use super::output::{
     BAD, Done, Exit, FAINT, Failed, GOOD, HINT, Output, Style, WARN, exit, verdict,
 };
 use contract::v1;
-use model::Code;
+use model::{Code, FilePath, MAX_FILES, MAX_SKILL_BYTES};
 
 /// File with the instructions, in the folder of an exercise.
 const INSTRUCTIONS: &str = "EXERCISE.md";
@@ -71,25 +73,9 @@ pub(super) async fn start(
         }
         Err(refused) => return Err(refused.into()),
     };
-    let folder = options.dir.unwrap_or(".".into()).join(&exercise.id);
-    let mut files: BTreeMap<PathBuf, String> = exercise
-        .starter_files
-        .iter()
-        .map(|file| (PathBuf::from(&file.path), file.text.clone()))
-        .collect();
-    if !exercise.file_name.is_empty() {
-        let name = PathBuf::from(&exercise.file_name);
-        files.insert(name, exercise.starter_code.clone());
-    }
-    let is_there = files.keys().any(|path| folder.join(path).exists());
-    // A learner who asks again for the text must not lose the solution so far.
-    let keep = is_there && !options.force;
-    if !keep {
-        write(&folder, &files)?;
-    }
-    let instructions = instructions(&exercise);
-    let about = BTreeMap::from([(PathBuf::from(INSTRUCTIONS), instructions)]);
-    write(&folder, &about)?;
+    let files = files(&exercise)?;
+    let dir = options.dir.unwrap_or(".".into());
+    let (folder, keep) = write(&dir, &exercise, &files, options.force)?;
     output.message(&exercise)?;
     output.line(&format!("{} ({})", exercise.title, exercise.id))?;
     if !why.is_empty() {
@@ -114,7 +100,7 @@ pub(super) async fn start(
         output.line(&format!("{HINT}hint:{HINT:#} {hint}"))?;
     }
     let verb = if keep { "kept as they are" } else { "written" };
-    let names = files.keys().map(|path| path.display().to_string());
+    let names = files.keys().map(ToString::to_string);
     let (names, folder) = (names.collect::<Vec<_>>().join(", "), folder.display());
     output.note(&format!("{verb}: {names} in {folder}"));
     output.hint(&format!("`repertoire learn submit {folder}` grades it"));
@@ -133,48 +119,97 @@ fn instructions(exercise: &v1::ExerciseDetail) -> String {
     format!("# {title}\n\n{text}\n{checklist}")
 }
 
-/// Writes files below a folder. A server names them, and is not trusted: a path that leads out
-/// of the folder could overwrite anything.
-fn write(folder: &Path, files: &BTreeMap<PathBuf, String>) -> Done {
-    for (path, text) in files {
-        let is_inside = path
-            .components()
-            .all(|part| matches!(part, std::path::Component::Normal(_)));
-        if !is_inside {
-            let message = format!(
-                "the server named a file `{}`, which is none",
-                path.display()
-            );
-            return Err(Failed::file(message));
-        }
-        let to = folder.join(path);
-        if let Some(parent) = to.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        std::fs::write(&to, text)?;
+/// The files of an exercise, and its instructions. A server names them, and is not trusted.
+fn files(exercise: &v1::ExerciseDetail) -> Result<BTreeMap<FilePath, String>, Failed> {
+    let starter = exercise.starter_files.iter();
+    let mut named: Vec<(&str, &str)> = starter
+        .map(|file| (file.path.as_str(), file.text.as_str()))
+        .collect();
+    if !exercise.file_name.is_empty() {
+        named.push((&exercise.file_name, &exercise.starter_code));
     }
-    Ok(())
+    let files = named.into_iter().map(|(path, text)| {
+        let path: Result<FilePath, _> = path.parse();
+        let path =
+            path.map_err(|error| Failed::file(format!("the server named a file: {error}")))?;
+        Ok((path, text.to_owned()))
+    });
+    files.collect()
 }
 
-/// Reads a solution from a file or folder: one text, or files.
+/// Writes the files of an exercise to a folder of its name, and returns the folder, and whether
+/// files that were there are as they were.
+fn write(
+    dir: &Path,
+    exercise: &v1::ExerciseDetail,
+    files: &BTreeMap<FilePath, String>,
+    force: bool,
+) -> Result<(PathBuf, bool), Failed> {
+    let id = &exercise.id;
+    let name = plain(id).ok_or_else(|| {
+        let message = format!("the server names the exercise {id:?}, which is no plain name");
+        Failed::file(message).hint("use another server: this one names a folder of its choice")
+    })?;
+    let folder = dir.join(&name);
+    let failed = |error: std::io::Error| Failed::file(format!("`{}`: {error}", folder.display()));
+    let real = root_folder::resolved(dir).map_err(failed)?;
+    let root = RootFolder::make(&real).and_then(|dir| dir.folder(&name, true));
+    let root = root.map_err(failed)?;
+    let is_there = |path: &str| root.kind(Path::new(path)).map(|kind| kind.is_some());
+    let is_known = is_there(INSTRUCTIONS).map_err(failed)?;
+    // What is in the folder is handed in later: it must not be one that the server picked.
+    if !is_known && !force && !root.names().map_err(failed)?.is_empty() {
+        let taken = format!(
+            "`{}` has files that belong to no exercise",
+            folder.display()
+        );
+        return Err(Failed::file(taken).hint("name another place with --dir"));
+    }
+    // A learner who asks again for the text must not lose the solution so far.
+    let there: Result<Vec<bool>, _> = files.keys().map(|path| is_there(path.as_str())).collect();
+    let keep = !force && there.map_err(failed)?.contains(&true);
+    let about = instructions(exercise);
+    let about = (INSTRUCTIONS, &about);
+    let about = Some(about).filter(|_| force || !is_known);
+    let files = files.iter().filter(|_| !keep);
+    let files = files.map(|(path, text)| (path.as_str(), text));
+    for (path, text) in about.into_iter().chain(files) {
+        let (path, bytes) = (Path::new(path), text.as_bytes());
+        let done = if force {
+            root.replace(path, bytes)
+        } else {
+            root.write_new(path, bytes, false)
+        };
+        done.map_err(failed)?;
+    }
+    Ok((folder, keep))
+}
+
+/// Reads a solution from a file or folder: one text, or files. In a folder no link is followed.
 fn solution(from: &Path) -> Result<(String, Vec<v1::SolutionFile>), Failed> {
     let failed = |path: &Path, error: &dyn std::fmt::Display| {
         Failed::file(format!("`{}`: {error}", path.display()))
     };
-    let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| failed(path, &error));
     if !from.is_dir() {
-        return Ok((read(from)?, Vec::new()));
+        let text = std::fs::read_to_string(from);
+        return Ok((text.map_err(|error| failed(from, &error))?, Vec::new()));
     }
+    let open = || RootFolder::open(&root_folder::resolved(from)?);
+    let folder = open().map_err(|error| failed(from, &error))?;
+    let all = folder.files(MAX_FILES);
+    let all = all.map_err(|error| failed(from, &error))?;
+    let all = all.ok_or_else(|| failed(from, &format!("it has more than {MAX_FILES} files")))?;
     let mut files = Vec::new();
-    for entry in walkdir::WalkDir::new(from).max_depth(8).sort_by_file_name() {
-        let entry = entry.map_err(|error| failed(from, &error))?;
-        let inside = entry.path().strip_prefix(from).unwrap_or(entry.path());
-        if !entry.file_type().is_file() || inside == Path::new(INSTRUCTIONS) {
+    for (path, kind) in all {
+        if kind != Kind::File || path == Path::new(INSTRUCTIONS) {
             continue;
         }
+        let bytes = folder.read(&path, MAX_SKILL_BYTES);
+        let bytes = bytes.map_err(|why| failed(&from.join(&path), &std::io::Error::from(why)))?;
+        let text = String::from_utf8(bytes).map_err(|error| failed(&from.join(&path), &error))?;
         files.push(v1::SolutionFile {
-            path: inside.display().to_string(),
-            text: read(entry.path())?,
+            path: path.display().to_string(),
+            text,
         });
     }
     match files.as_mut_slice() {

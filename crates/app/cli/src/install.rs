@@ -152,7 +152,7 @@ fn targets(place: Where) -> Result<Targets, Failed> {
     let dirs = directories::BaseDirs::new().ok_or_else(|| Failed::fault("you have no home"))?;
     let own = dirs.data_dir().join("repertoire-installed");
     let (project, person) = (std::env::current_dir()?, dirs.home_dir().to_owned());
-    Ok(Targets::new(&wish, project, (person, own), |name| {
+    Ok(Targets::new(&wish, &project, (person, own), |name| {
         std::env::var_os(name)
     })?)
 }

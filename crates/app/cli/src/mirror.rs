@@ -1,28 +1,33 @@
 //! Export of all skills as a tree of files, and as a Git repository: a way out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs;
-use std::io::Write as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use bytes::Bytes;
 use clap::Args;
 use provision::Source as _;
+use root_folder::{Kind, RootFolder, Unread};
 use serde::{Deserialize, Serialize};
 
 use super::connect::{Client, pages};
-use super::output::{self, Done, Failed, GOOD, Output, counted};
+use super::output::{self, Done, Failed, GOOD, Output, WARN, counted};
 use super::served::Served;
 use contract::v1;
-use model::{Code, SkillId, VersionNumber};
-use store::AtomicFile;
+use model::{
+    Code, Digest, FilePath, MAX_FILES, MAX_SKILL_BYTES, SkillId, VersionNumber, bundle_digest,
+    shown,
+};
 
 /// The file with the list of exported skills.
 const LIST: &str = "skills.json";
 /// The folder in which a skill is written before it is moved to its own. No id begins with a
 /// dot.
 const WORK: &str = ".writing";
+/// Bytes of a list that are read.
+const MAX_LIST_BYTES: u64 = 256 * 1024 * 1024;
 const SKILLS_PER_PAGE: i32 = 500;
 /// The author of commits: the same everywhere, so that the same skills make the same commit.
 const AUTHOR: &str = "Repertoire";
@@ -47,7 +52,7 @@ pub(super) struct Tree {
 /// A skill in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
-    id: String,
+    id: SkillId,
     version_number: u32,
     semantic_version: String,
     digest: String,
@@ -64,29 +69,29 @@ fn at(path: &Path) -> impl Fn(std::io::Error) -> Failed + '_ {
     move |error| Failed::file(format!("cannot write {}: {error}", path.display()))
 }
 
-/// Reads the list of an earlier export; empty where the folder is empty, or does not exist.
-fn earlier(folder: &Path) -> Result<List, Failed> {
-    let list = folder.join(LIST);
-    match fs::read(&list) {
+/// Reads the list of an earlier export; empty where the folder is empty.
+fn earlier(folder: &RootFolder) -> Result<List, Failed> {
+    let list = folder.path().join(LIST);
+    match folder.read(Path::new(LIST), MAX_LIST_BYTES) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
             Failed::file(format!(
                 "{} is no list of an export: {error}",
                 list.display()
             ))
         }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        Err(Unread::NoFile(error)) if error.kind() == ErrorKind::NotFound => {
             // An export removes skills that are gone, so it must not get a folder of other files.
-            if entries.any(|entry| entry.file_name() != ".git") {
+            let names = folder.names().map_err(at(folder.path()))?;
+            if names.iter().any(|name| name != ".git") {
                 let message = format!(
                     "{} has files, and no {LIST} of an earlier export",
-                    folder.display()
+                    folder.path().display()
                 );
                 return Err(Failed::file(message).hint("name an empty or new folder"));
             }
             Ok(List::default())
         }
-        Err(error) => Err(at(&list)(error)),
+        Err(error) => Err(at(&list)(error.into())),
     }
 }
 
@@ -115,7 +120,8 @@ async fn wanted(client: &Client, namespace: &str) -> Result<Vec<Entry>, Failed> 
             let info = version.version.and_then(|version| version.info);
             let info = info.ok_or_else(|| Failed::fault("a version without what it is"))?;
             found.push(Entry {
-                id: skill.id,
+                // An id is a safe path, and no other text is.
+                id: skill.id.parse().map_err(Failed::fault)?,
                 version_number: info.version_number,
                 semantic_version: info.semantic_version,
                 digest: info.digest,
@@ -125,45 +131,56 @@ async fn wanted(client: &Client, namespace: &str) -> Result<Vec<Entry>, Failed> 
         Ok(page.next_page_token)
     })
     .await?;
-    found.sort_by(|a, b| a.id.cmp(&b.id));
+    found.sort_by(|a, b| a.id.as_str().cmp(b.id.as_str()));
     Ok(found)
 }
 
 pub(super) async fn all(client: &Client, folder: PathBuf, options: Tree, output: &Output) -> Done {
-    let before = earlier(&folder)?;
+    let path = root_folder::resolved(&folder).map_err(at(&folder))?;
+    let mut list = match RootFolder::open(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => List::default(),
+        root => earlier(&root.map_err(at(&folder))?)?,
+    };
     let namespace = options.namespace.clone().unwrap_or_default();
     let skills = wanted(client, &namespace).await?;
-    fs::create_dir_all(&folder).map_err(at(&folder))?;
-    let work = folder.join(WORK);
-    if work.exists() {
-        // Of an export that was killed.
-        fs::remove_dir_all(&work).map_err(at(&work))?;
+    let mut mirror = Mirror {
+        root: RootFolder::make(&path).map_err(at(&folder))?,
+        known: BTreeMap::new(),
+    };
+    for entry in &list.skills {
+        let digests = mirror.known.entry(entry.id.to_string()).or_default();
+        digests.insert(entry.digest.clone());
     }
-    if before.skills.is_empty() {
-        // Before the first skill: an export that is killed now can be repeated, as the folder is
-        // one with a list.
-        write_list(&folder, &before)?;
-    }
+    // Of an export that was killed.
+    mirror.remove(Path::new(WORK))?;
+    // Before the first skill, and with all that will be there: an export that is killed now can be
+    // repeated, and knows what it wrote.
+    let new = skills
+        .iter()
+        .filter(|new| !mirror.is_known(&new.id, &new.digest));
+    list.skills.extend(new.cloned());
+    mirror.write_list(&list)?;
     // Before anything is written: on a file system without case a new skill's folder may be
     // that of a removed one.
-    let removed = remove_gone(&folder, &before, &skills)?;
+    let removed = mirror.remove_gone(&skills)?;
     let bar = output::bar(skills.len() as u64, "skills");
-    let mut written = 0;
+    let (mut written, mut changed) = (0, Vec::new());
     for entry in &skills {
-        let to = folder.join(&entry.id);
-        let is_same = before.skills.contains(entry) && to.is_dir();
-        if !is_same {
-            write(client, entry, &to, &work).await?;
+        if mirror.found(entry.id.as_str())?.digest != entry.digest {
+            let files = fetch(client, entry).await?;
+            changed.extend(mirror.permit(entry, &files)?);
+            mirror.write(&entry.id, &files)?;
             written += 1;
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
+    mirror.remove(Path::new(WORK))?;
     // The date of the commit: with today's the same skills would make another commit.
     let newest = skills.iter().map(|entry| entry.created_at).max();
     let newest = newest.unwrap_or(0);
     let count = skills.len();
-    write_list(&folder, &List { skills })?;
+    mirror.write_list(&List { skills })?;
     let commit = options
         .git
         .then(|| commit(&folder, count, newest, &options));
@@ -173,8 +190,14 @@ pub(super) async fn all(client: &Client, folder: PathBuf, options: Tree, output:
         "skills": count,
         "written": written,
         "removed": removed,
+        "changed": changed,
         "commit": commit,
     }))?;
+    for path in &changed {
+        output.note(&format!(
+            "{WARN}written again:{WARN:#} {path}, which was changed"
+        ));
+    }
     output.line(&format!(
         "{GOOD}wrote{GOOD:#} {} ({}: {written} written, {removed} removed)",
         folder.display(),
@@ -186,68 +209,171 @@ pub(super) async fn all(client: &Client, folder: PathBuf, options: Tree, output:
     }
 }
 
-/// Writes the list, whole or not at all.
-fn write_list(folder: &Path, list: &List) -> Done {
-    let path = folder.join(LIST);
-    let text = serde_json::to_string_pretty(list).map_err(Failed::fault)? + "\n";
-    let file = AtomicFile::new(&path).map_err(at(&path))?;
-    file.file().write_all(text.as_bytes()).map_err(at(&path))?;
-    file.persist(true).map_err(at(&path))
+/// The files in the folder of a skill.
+#[derive(Debug, Default)]
+struct Found {
+    /// By path; without a digest: it is no file of a skill.
+    files: BTreeMap<String, Option<Digest>>,
+    /// The digest over all of them; empty: there is none.
+    digest: String,
 }
 
-/// Removes the skills that an earlier export wrote and that no longer exist, with folders that
-/// become empty. Returns how many.
-fn remove_gone(folder: &Path, before: &List, now: &[Entry]) -> Result<usize, Failed> {
-    let there: BTreeSet<&str> = now.iter().map(|entry| entry.id.as_str()).collect();
-    let gone = before.skills.iter();
-    let gone = gone.filter(|entry| !there.contains(entry.id.as_str()));
-    let mut removed = 0;
-    for entry in gone {
-        // The list may have been edited or pulled: only a valid id is a safe path.
-        let Ok(id) = entry.id.parse::<SkillId>() else {
-            continue;
-        };
-        let path = folder.join(id.as_str());
-        if path.is_dir() {
-            fs::remove_dir_all(&path).map_err(at(&path))?;
-            removed += 1;
-        }
-        for above in path.ancestors().skip(1).take(2) {
-            // Fails where it is not empty, as it should.
-            fs::remove_dir(above).ok();
-        }
+/// A tree of skills. What is in it may have been changed, or pulled from anywhere: it is compared
+/// with what an export wrote, and nothing else is removed.
+struct Mirror {
+    root: RootFolder,
+    /// The digests of each skill by the list: of what was written, or was to be written.
+    known: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Mirror {
+    fn failed(&self, inside: &Path) -> impl FnOnce(std::io::Error) -> Failed {
+        let path = self.root.path().join(inside);
+        move |error| at(&path)(error)
     }
-    Ok(removed)
+
+    /// An export wrote these bytes of a skill.
+    fn is_known(&self, id: &SkillId, digest: &str) -> bool {
+        let digests = self.known.get(id.as_str());
+        digests.is_some_and(|digests| digests.contains(digest))
+    }
+
+    fn remove(&self, inside: &Path) -> Done {
+        self.root.remove(inside).map_err(self.failed(inside))
+    }
+
+    /// Writes the list, whole or not at all.
+    fn write_list(&self, list: &List) -> Done {
+        let text = serde_json::to_string_pretty(list).map_err(Failed::fault)? + "\n";
+        let (list, bytes) = (Path::new(LIST), text.as_bytes());
+        self.root.replace(list, bytes).map_err(self.failed(list))
+    }
+
+    /// Reads what is in the folder of a skill.
+    fn found(&self, id: &str) -> Result<Found, Failed> {
+        let folder = Path::new(id);
+        let failed = || self.failed(folder);
+        if self.root.kind(folder).map_err(failed())?.is_none() {
+            return Ok(Found::default());
+        }
+        let folder = self.root.folder(folder, false).map_err(failed())?;
+        let all = folder.files(MAX_FILES).map_err(failed())?;
+        let all = all.ok_or_else(|| self.foreign(id, "more files than a skill has"))?;
+        let mut found = Found::default();
+        let mut digests = Vec::new();
+        for (path, kind) in &all {
+            let name = path.to_string_lossy();
+            let known = name.parse::<FilePath>().ok();
+            let read = known.filter(|_| *kind == Kind::File).and_then(|name| {
+                let content = folder.read(path, MAX_SKILL_BYTES).ok()?;
+                Some((name, Digest::of(&content)))
+            });
+            let digest = read.as_ref().map(|(_, digest)| *digest);
+            found.files.insert(name.into_owned(), digest);
+            digests.extend(read);
+        }
+        if digests.len() == all.len() && !all.is_empty() {
+            let digests = digests.iter().map(|(path, digest)| (path, *digest));
+            found.digest = bundle_digest(digests).to_string();
+        }
+        Ok(found)
+    }
+
+    /// The refusal of a folder that holds what no export wrote.
+    fn foreign(&self, id: &str, what: &str) -> Failed {
+        let path = self.root.path().join(id);
+        let message = format!("{} has {what}, which no export wrote", path.display());
+        Failed::file(message).hint("move that away, and export again")
+    }
+
+    /// Refuses to lose what no export wrote. Returns files of this version that were changed.
+    fn permit(&self, entry: &Entry, files: &Files) -> Result<Vec<String>, Failed> {
+        let found = self.found(entry.id.as_str())?;
+        if found.files.is_empty() || self.is_known(&entry.id, &found.digest) {
+            return Ok(Vec::new());
+        }
+        // Of another version it is not known what was changed, and what was added.
+        let is_it = self.is_known(&entry.id, &entry.digest);
+        let is_ours = |path: &&String| is_it && files.iter().any(|(of, _)| of.as_str() == **path);
+        if let Some(path) = found.files.keys().find(|path| !is_ours(path)) {
+            return Err(self.foreign(entry.id.as_str(), &format!("`{}`", shown(path, 200))));
+        }
+        let changed = files.iter().filter(|(path, content)| {
+            found.files.get(path.as_str()) != Some(&Some(Digest::of(content)))
+        });
+        let changed = changed.map(|(path, _)| format!("{}/{path}", entry.id));
+        Ok(changed.collect())
+    }
+
+    /// Removes the skills that an earlier export wrote and that no longer exist, with folders that
+    /// become empty. Returns how many.
+    fn remove_gone(&self, now: &[Entry]) -> Result<usize, Failed> {
+        let there: BTreeSet<&str> = now.iter().map(|entry| entry.id.as_str()).collect();
+        let gone = self.known.iter();
+        let gone = gone.filter(|(id, _)| !there.contains(id.as_str()));
+        let mut removed = 0;
+        for (id, digests) in gone {
+            let folder = Path::new(id);
+            let found = self.found(id)?;
+            if !found.files.is_empty() && !digests.contains(&found.digest) {
+                return Err(self.foreign(id, "files that were added or changed"));
+            }
+            removed += usize::from(self.displace(folder).map_err(self.failed(folder))?);
+            for above in folder.ancestors().skip(1).take(2) {
+                // Fails where it is not empty, as it should.
+                self.root.remove_empty(above).ok();
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes the folder of a skill, whole or not at all; false: there is none.
+    fn displace(&self, folder: &Path) -> std::io::Result<bool> {
+        if self.root.kind(folder)?.is_none() {
+            return Ok(false);
+        }
+        let old = Path::new(WORK).join("old");
+        self.root.rename(folder, &old)?;
+        self.root.remove(&old)?;
+        Ok(true)
+    }
+
+    /// Writes a skill next to the others, and moves it to its own folder: one that is there is
+    /// complete.
+    fn write(&self, id: &SkillId, files: &Files) -> Done {
+        let (to, new) = (Path::new(id.as_str()), Path::new(WORK).join("new"));
+        let written = || {
+            for (path, content) in files {
+                self.root
+                    .write_new(&new.join(path.as_str()), content, false)?;
+            }
+            // A rename does not replace a folder with files in it.
+            self.displace(to)?;
+            self.root.rename(&new, to)
+        };
+        written().map_err(self.failed(to))
+    }
 }
 
-/// Writes a skill to `work`, and moves it to its own folder: one that is there is complete.
-async fn write(client: &Client, entry: &Entry, to: &Path, work: &Path) -> Done {
-    let id: SkillId = entry.id.parse().map_err(Failed::fault)?;
+/// The files of a version.
+type Files = Vec<(FilePath, Bytes)>;
+
+/// Fetches a version, and compares it with its digest.
+async fn fetch(client: &Client, entry: &Entry) -> Result<Files, Failed> {
+    let id = &entry.id;
     let number = VersionNumber::new(entry.version_number);
     let number = number.ok_or_else(|| Failed::fault("a version without a number"))?;
-    let archive = Served(client).archive(&id, number).await?;
+    let archive = Served(client).archive(id, number).await?;
     let files = install::unpack(&archive.bytes).map_err(Failed::file)?;
     let digests = files
         .iter()
-        .map(|(path, content)| (path, model::Digest::of(content)));
-    let digest = model::bundle_digest(digests).to_string();
+        .map(|(path, content)| (path, Digest::of(content)));
+    let digest = bundle_digest(digests).to_string();
     if digest != entry.digest {
         let message = format!("'{id}' is not what the server has: its digest is {digest}");
         return Err(Failed::new(Code::DataDamaged, message));
     }
-    for (path, content) in files {
-        let file = work.join(path.as_str());
-        let folder = file.parent().unwrap_or(work);
-        fs::create_dir_all(folder).map_err(at(folder))?;
-        fs::write(&file, &content).map_err(at(&file))?;
-    }
-    // A rename does not replace a folder with files in it.
-    if to.exists() {
-        fs::remove_dir_all(to).map_err(at(to))?;
-    }
-    let above = to.parent().unwrap_or(to);
-    fs::create_dir_all(above).map_err(at(above))?;
-    fs::rename(work, to).map_err(at(to))
+    Ok(files)
 }
 
 /// Runs Git in the folder, and returns its stdout.

@@ -1,7 +1,7 @@
 //! The folders in which agents look for skills.
 
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::Error;
 
@@ -148,10 +148,19 @@ impl Agent {
     }
 }
 
+/// Resolves the links of a path that a person named. What of it is not there yet stays as it is.
+///
+/// # Errors
+/// A link leads nowhere.
+pub fn resolved(path: &Path) -> Result<PathBuf, Error> {
+    root_folder::resolved(path).map_err(Error::disk(path))
+}
+
 /// The directory at a path, if it is one of the roots or below one. It need not be there
 /// yet. A path that is not absolute is taken from the first root.
 ///
-/// Links are followed before the two are compared, so neither `..` nor a link leads out.
+/// Links are followed before the two are compared, so neither `..` nor a link leads out. None is
+/// followed afterwards: a name that becomes a link meanwhile is refused when it is opened.
 ///
 /// # Errors
 /// It is outside of all roots, or there are none.
@@ -160,23 +169,10 @@ pub fn below(roots: &[PathBuf], path: &Path) -> Result<PathBuf, Error> {
         path: path.display().to_string(),
     };
     let full = roots.first().ok_or_else(outside)?.join(path);
-    // The part that exists, which links may lead elsewhere, and the part that is yet to be made.
-    let there = full
-        .ancestors()
-        .find(|parent| parent.symlink_metadata().is_ok());
-    let there = there.ok_or_else(outside)?;
-    let rest = full.strip_prefix(there).map_err(|_| outside())?;
-    // `..` in a part that does not exist is followed by nobody, until somebody makes that part.
-    if !rest
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)))
-    {
-        return Err(outside());
-    }
-    let real = there.canonicalize().map_err(|_| outside())?;
+    let real = root_folder::resolved(&full).map_err(|_| outside())?;
     let mut real_roots = roots.iter().filter_map(|root| root.canonicalize().ok());
-    if !real.is_dir() || !real_roots.any(|root| real.starts_with(root)) {
-        return Err(outside());
+    if real_roots.any(|root| real.starts_with(root)) {
+        return Ok(real);
     }
-    Ok(real.join(rest))
+    Err(outside())
 }

@@ -1,10 +1,10 @@
 //! Copies that links lead to: a folder for each digest of a version.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use root_folder::{Kind, RootFolder};
 
 use super::{Error, disk};
 use model::{Digest, FilePath};
@@ -12,15 +12,11 @@ use model::{Digest, FilePath};
 /// The folder in which copies are made, below that of all copies.
 const NEW: &str = ".new";
 
-pub(crate) fn folder(contents: &Path, digest: Digest) -> PathBuf {
-    contents.join(digest.hex())
-}
-
 /// Files of a copy that are not what they should be.
-fn changed(copy: &Path, files: &[(FilePath, Bytes)]) -> Vec<String> {
+fn changed(contents: &RootFolder, copy: &Path, files: &[(FilePath, Bytes)]) -> Vec<String> {
     let is_same = |path: &FilePath, content: &Bytes| {
-        let at = copy.join(path.as_str());
-        fs::read(at).is_ok_and(|there| there == content[..])
+        let read = contents.read(&copy.join(path.as_str()), content.len() as u64);
+        read.is_ok_and(|there| there == content[..])
     };
     let changed = files
         .iter()
@@ -36,36 +32,33 @@ pub(crate) fn keep(
     files: &[(FilePath, Bytes)],
     force: bool,
 ) -> Result<PathBuf, Error> {
-    let copy = folder(contents, digest);
-    let failed = || Error::disk(&copy);
-    if disk::is_there(&copy) {
-        let changed = changed(&copy, files);
+    let copy = PathBuf::from(digest.hex());
+    let path = contents.join(&copy);
+    let failed = || Error::disk(&path);
+    let root = disk::make(contents).map_err(failed())?;
+    if root.kind(&copy).map_err(failed())?.is_some() {
+        let changed = changed(&root, &copy, files);
         if changed.is_empty() {
-            return copy.canonicalize().map_err(failed());
+            return Ok(path);
         }
         if !force {
-            return Err(Error::Changed {
-                path: copy,
-                changed,
-            });
+            return Err(Error::Changed { path, changed });
         }
-        disk::remove(&copy).map_err(failed())?;
+        disk::remove(&root, &copy).map_err(failed())?;
     }
     // With the process in the name: another one may be making the same copy.
-    let new = contents
-        .join(NEW)
-        .join(format!("{}-{}", digest.hex(), std::process::id()));
-    disk::remove(&new).map_err(failed())?;
-    disk::write_folder(&new, files).map_err(failed())?;
-    match disk::rename(&new, &copy) {
+    let new = Path::new(NEW).join(format!("{}-{}", digest.hex(), std::process::id()));
+    disk::remove(&root, &new).map_err(failed())?;
+    disk::write_folder(&root, &new, files).map_err(failed())?;
+    match disk::rename(&root, &new, &copy) {
         Ok(()) => {}
         // Another process was quicker: a folder is not renamed over one with files.
-        Err(_) if disk::is_there(&copy) && changed(&copy, files).is_empty() => {
-            disk::remove(&new).map_err(failed())?;
+        Err(_) if changed(&root, &copy, files).is_empty() => {
+            disk::remove(&root, &new).map_err(failed())?;
         }
         Err(error) => return Err(failed()(error)),
     }
-    copy.canonicalize().map_err(failed())
+    Ok(path)
 }
 
 /// Removes a copy that nothing leads to any more. One that holds more than the skill's own files
@@ -75,21 +68,23 @@ pub(crate) fn clear(
     used: &HashSet<Digest>,
     gone: &super::Record,
 ) -> Result<(), Error> {
-    let new = contents.join(NEW);
-    disk::remove(&new).map_err(Error::disk(&new))?;
+    let root = disk::make(contents).map_err(Error::disk(contents))?;
+    let new = Path::new(NEW);
+    disk::remove(&root, new).map_err(Error::disk(&contents.join(new)))?;
     if used.contains(&gone.digest) {
         return Ok(());
     }
-    let copy = folder(contents, gone.digest);
-    let there = disk::below(&copy, gone.files.len() + 1).unwrap_or_default();
-    let is_alone = there.is_some_and(|there| {
-        there.iter().all(|path| {
+    let copy = PathBuf::from(gone.digest.hex());
+    let folder = root.folder(&copy, false);
+    let there = folder.and_then(|folder| folder.files(gone.files.len() + 1));
+    let is_alone = there.ok().flatten().is_some_and(|there| {
+        there.iter().all(|(path, kind)| {
             let mut files = gone.files.iter();
-            files.any(|file| path.as_os_str() == file.path.as_str())
+            *kind == Kind::File && files.any(|file| path.as_os_str() == file.path.as_str())
         })
     });
     if is_alone {
-        disk::remove(&copy).map_err(Error::disk(&copy))?;
+        disk::remove(&root, &copy).map_err(Error::disk(&contents.join(&copy)))?;
     }
     Ok(())
 }

@@ -11,13 +11,14 @@
 //! 6. The old folder is removed.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
+use root_folder::{Kind, RootFolder};
 
-use super::state::{OURS, Pending, State};
+use super::state::{self, OURS, Pending, State};
 use super::{Error, MAX_SKILLS, Method, Record, contents, disk, health};
 use model::{FilePath, SkillId};
 
@@ -50,8 +51,10 @@ pub struct Removed {
 /// A directory of skills, locked for changes.
 #[derive(Debug)]
 pub struct Directory {
-    path: PathBuf,
+    root: RootFolder,
     state: State,
+    /// Our own folder in it.
+    ours: disk::Identity,
     _lock: File,
 }
 
@@ -68,15 +71,18 @@ pub fn hold(folder: &Path, give_up: &dyn Fn() -> bool) -> Result<File, Error> {
 pub(crate) fn lock(folder: &Path, of: &Path, give_up: &dyn Fn() -> bool) -> Result<File, Error> {
     let failed = || Error::disk(folder);
     loop {
-        disk::make_folder(folder).map_err(failed())?;
-        let lock = File::open(folder).map_err(failed())?;
+        let open = |folder: RootFolder| folder.as_file();
+        let lock = disk::make(folder).and_then(open).map_err(failed())?;
         match lock.try_lock() {
             Ok(()) => {
-                let ours = lock.metadata().map_err(failed())?;
-                let there = fs::metadata(folder);
+                let ours = disk::identity(&lock).map_err(failed())?;
+                let there = RootFolder::open(folder).and_then(open);
                 // A lock is of an inode. If the folder was removed and made anew while this one
                 // waited, another process may hold the lock of the new one.
-                if there.is_ok_and(|there| disk::identity(&there) == disk::identity(&ours)) {
+                if there
+                    .and_then(|there| disk::identity(&there))
+                    .is_ok_and(|there| there == ours)
+                {
                     return Ok(lock);
                 }
             }
@@ -106,18 +112,26 @@ fn folder_name(id: &SkillId) -> Result<&str, Error> {
     }
 }
 
+/// The path of a part of our own folder, for a skill.
+fn of_ours(part: &str, id: &SkillId) -> PathBuf {
+    Path::new(OURS).join(part).join(id.slug())
+}
+
 impl Directory {
-    /// Opens a directory for changes, and finishes a change that was cut off by a kill. It is made
-    /// where there is none. Waits for other processes until `give_up` returns true.
+    /// Opens a directory for changes by its whole path, in which no name is a link, and finishes a
+    /// change that was cut off by a kill. It is made where there is none. Waits for other processes
+    /// until `give_up` returns true.
     ///
     /// # Errors
-    /// Another process has it for too long; the record cannot be read.
+    /// Another process has it for too long; the record cannot be read, or names a change that did
+    /// not begin here.
     pub fn open(path: &Path, give_up: &dyn Fn() -> bool) -> Result<Self, Error> {
         // The lock comes before the read: a record that was read before may be out of date.
         let lock = lock(&path.join(OURS), path, give_up)?;
         let mut directory = Self {
-            path: path.to_owned(),
+            root: RootFolder::open(path).map_err(Error::disk(path))?,
             state: State::read(path)?,
+            ours: disk::identity(&lock).map_err(Error::disk(path))?,
             _lock: lock,
         };
         directory.recover()?;
@@ -137,73 +151,78 @@ impl Directory {
     }
 
     fn folder(&self, id: &SkillId) -> PathBuf {
-        self.path.join(id.slug())
-    }
-
-    fn of_ours(&self, part: &str, id: &SkillId) -> PathBuf {
-        self.path.join(OURS).join(part).join(id.slug())
+        self.root.path().join(id.slug())
     }
 
     /// Finishes a pending change, and clears away one that did not come so far.
     fn recover(&mut self) -> Result<(), Error> {
         if let Some(pending) = self.state.pending.clone() {
-            // The record may be of a repository that somebody else wrote: nothing in it
-            // becomes a path unchecked.
+            // The record may be of a repository that somebody else wrote: nothing in it becomes a
+            // path unchecked, and no folder is moved because it says so.
             folder_name(&pending.id)?;
+            if pending.begun_in != Some(self.ours) {
+                return Err(Error::NotBegunHere {
+                    record: state::file(self.root.path()),
+                    id: pending.id,
+                });
+            }
             self.finish(pending)?;
         }
         for part in ["new", "old"] {
-            let path = self.path.join(OURS).join(part);
-            disk::remove(&path).map_err(Error::disk(&path))?;
+            let path = Path::new(OURS).join(part);
+            let removed = disk::remove(&self.root, &path);
+            removed.map_err(Error::disk(&self.root.path().join(&path)))?;
         }
         Ok(())
     }
 
     /// Steps 3 to 6.
     fn finish(&mut self, pending: Pending) -> Result<(), Error> {
-        let Pending { id, record, put } = pending;
+        let Pending {
+            id, record, put, ..
+        } = pending;
         let (folder, new, old) = (
-            self.folder(&id),
-            self.of_ours("new", &id),
-            self.of_ours("old", &id),
+            Path::new(id.slug()),
+            of_ours("new", &id),
+            of_ours("old", &id),
         );
-        let failed = || Error::disk(&folder);
+        let path = self.folder(&id);
+        let failed = || Error::disk(&path);
+        let kind = |path: &Path| self.root.kind(path).map_err(failed());
+        let (is, next, was) = (kind(folder)?, kind(&new)?, kind(&old)?);
         // After a kill: without `new` it has its name already. With `old` this folder was moved,
         // and one of its name is somebody else's.
-        let is_to_do = !put || disk::is_there(&new);
-        if is_to_do && disk::is_there(&folder) && !disk::is_there(&old) {
+        if (!put || next.is_some()) && is.is_some() && was.is_none() {
             // A rename replaces a link by a link in one step, so the skill is never away. It cannot
             // replace a folder with files.
-            if !(put && disk::is_link(&new) && disk::is_link(&folder)) {
-                disk::rename(&folder, &old).map_err(failed())?;
+            if !(put && next == Some(Kind::Link) && is == Some(Kind::Link)) {
+                disk::rename(&self.root, folder, &old).map_err(failed())?;
             }
         }
-        if put && disk::is_there(&new) {
-            disk::rename(&new, &folder).map_err(failed())?;
+        if put && next.is_some() {
+            disk::rename(&self.root, &new, folder).map_err(failed())?;
         }
         // An uninstall that put a folder: it has the files of others.
         let leaves_data = put && record.is_none();
         self.state.set(&id, record, leaves_data);
         self.state.pending = None;
-        self.state.write(&self.path)?;
+        self.state.write(self.root.path())?;
         // Last: until the record has the result, this is the one copy of what was there.
-        disk::remove(&old).map_err(failed())
+        disk::remove(&self.root, &old).map_err(failed())
     }
 
     /// Records a change as pending, and makes it.
     fn change(&mut self, pending: Pending) -> Result<(), Error> {
-        let old = self.path.join(OURS).join("old");
-        disk::make_folder(&old).map_err(Error::disk(&old))?;
         // Recorded and synced before the first rename: the process that opens the directory after
         // a kill knows the change, and finishes it.
         self.state.pending = Some(pending.clone());
-        self.state.write(&self.path)?;
+        self.state.write(self.root.path())?;
         self.finish(pending)
     }
 
     /// Refuses to lose files that somebody changed.
     fn permit(&self, record: &Record, force: bool) -> Result<(), Error> {
-        let found = health::of(&self.path, record);
+        let found = health::of(self.root.path(), record);
         if force || found.changed.is_empty() {
             return Ok(());
         }
@@ -215,21 +234,24 @@ impl Directory {
 
     /// The files of others in the folder of a skill.
     fn data(&self, id: &SkillId) -> Result<Vec<PathBuf>, Error> {
-        let folder = self.folder(id);
+        let (path, folder) = (self.folder(id), Path::new(id.slug()));
+        let failed = || Error::disk(&path);
         // Behind a link they are in the copy that it leads to, which is not removed with them in
         // it.
-        if disk::is_link(&folder) || !folder.is_dir() {
+        if self.root.kind(folder).map_err(failed())? != Some(Kind::Folder) {
             return Ok(Vec::new());
         }
-        let all = disk::below(&folder, MAX_DATA).map_err(Error::disk(&folder))?;
+        let folder = self.root.folder(folder, false).map_err(failed())?;
+        let all = folder.files(MAX_DATA).map_err(failed())?;
         let all = all.ok_or_else(|| Error::TooMuchData {
-            path: folder.clone(),
+            path: path.clone(),
             max: MAX_DATA,
         })?;
+        let all = all.into_iter().map(|(path, _)| path);
         let files = self.state.find(id).map_or(&[][..], |record| &record.files);
         let ours: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         let is_ours = |path: &PathBuf| path.to_str().is_some_and(|path| ours.contains(path));
-        Ok(all.into_iter().filter(|path| !is_ours(path)).collect())
+        Ok(all.filter(|path| !is_ours(path)).collect())
     }
 
     /// Installs a version, and replaces another one of the same skill. Files of others in its
@@ -266,39 +288,50 @@ impl Directory {
         let is_left = self.state.left.iter().any(|left| left.key() == id.key());
         if was.is_none() && self.state.skills.len() >= MAX_SKILLS {
             return Err(Error::Full {
-                path: self.path.clone(),
+                path: self.root.path().to_owned(),
             });
         }
         match &was {
             Some(was) => self.permit(was, options.force)?,
-            None if is_left || !disk::is_there(&folder) => {}
-            None => return Err(Error::NotOurs { path: folder }),
+            None if is_left => {}
+            None => {
+                let there = self.root.kind(Path::new(id.slug()));
+                if there.map_err(Error::disk(&folder))?.is_some() {
+                    return Err(Error::NotOurs { path: folder });
+                }
+            }
         }
         let data = self.data(&id)?;
         self.permit_data(&data, &id, files, options.force)?;
-        let new = self.of_ours("new", &id);
-        let failed = || Error::disk(&new);
-        if let Some(parent) = new.parent() {
-            disk::make_folder(parent).map_err(failed())?;
-        }
+        let new = of_ours("new", &id);
+        let failed = || Error::disk(&folder);
         // A link would take the place of the folder with the files of others.
         if let Some(kept) = options.contents.filter(|_| data.is_empty()) {
             record.method = Method::Symlink;
             let copy = contents::keep(kept, record.digest, files, options.force)?;
-            disk::link(&copy, &new).map_err(failed())?;
+            disk::link(&self.root, &copy, &new).map_err(failed())?;
         } else {
             record.method = Method::Copy;
-            disk::write_folder(&new, files).map_err(failed())?;
-            for path in &data {
-                disk::carry(&folder, &new, path).map_err(failed())?;
-            }
+            disk::write_folder(&self.root, &new, files).map_err(failed())?;
+            self.carry(&id, &data)?;
         }
         self.change(Pending {
             id,
             record: Some(record),
             put: true,
+            begun_in: Some(self.ours),
         })?;
         Ok(folder)
+    }
+
+    /// Adds the files of others to what is to become the folder of a skill.
+    fn carry(&self, id: &SkillId, data: &[PathBuf]) -> Result<(), Error> {
+        let (from, to) = (Path::new(id.slug()), of_ours("new", id));
+        for path in data {
+            let carried = disk::carry(&self.root, from, &to, path);
+            carried.map_err(Error::disk(&self.folder(id)))?;
+        }
+        Ok(())
     }
 
     /// Refuses to overwrite a file of others that has the name of one of the version.
@@ -314,7 +347,9 @@ impl Directory {
         let is_lost = |path: &&PathBuf| {
             let content = path.to_str().and_then(|path| new.get(path));
             content.is_some_and(|content| {
-                fs::read(folder.join(path)).map_or(true, |there| there != content[..])
+                let path = Path::new(id.slug()).join(path);
+                let there = self.root.read(&path, content.len() as u64);
+                there.map_or(true, |there| there != content[..])
             })
         };
         let lost = data.iter().filter(is_lost);
@@ -351,17 +386,12 @@ impl Directory {
         } else {
             self.data(&id)?
         };
-        if !data.is_empty() {
-            let new = self.of_ours("new", &id);
-            disk::make_folder(&new).map_err(Error::disk(&new))?;
-            for path in &data {
-                disk::carry(&folder, &new, path).map_err(Error::disk(&new))?;
-            }
-        }
+        self.carry(&id, &data)?;
         self.change(Pending {
             id,
             record: None,
             put: !data.is_empty(),
+            begun_in: Some(self.ours),
         })?;
         Ok(Removed {
             record,

@@ -70,6 +70,14 @@ pub enum Error {
         /// The directory, as it was asked for.
         path: String,
     },
+    /// A record names a change that did not begin in this directory.
+    #[error("`{}` names a change of '{id}' that did not begin in this folder", record.display())]
+    NotBegunHere {
+        /// The record.
+        record: PathBuf,
+        /// The skill.
+        id: SkillId,
+    },
     /// The directory has as many skills as it may have.
     #[error("`{}` has {} skills, the maximum", path.display(), super::MAX_SKILLS)]
     Full {
@@ -196,6 +204,10 @@ impl From<Error> for Failure {
             Error::OutsideRoots { .. } => new(Code::InvalidParameter)
                 .field("target_directory", message.clone())
                 .suggest("Omit it to install to the operator's folder, or name a folder below `install.roots`"),
+            Error::NotBegunHere { record, id } => new(Code::SkillInstallFailed)
+                .detail("path", record.display())
+                .detail("skill_id", id)
+                .suggest("The file may have come with a repository, or with a copy of the folder: save what you need of `old` next to it, remove `pending` from it, and call again"),
             Error::Full { .. } => {
                 new(Code::SkillInstallFailed).suggest("Uninstall unused skills")
             }

@@ -1,13 +1,15 @@
 //! The health of installed skills: the files on disk, compared with what was installed.
 
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use root_folder::{Kind, RootFolder, Unread};
 use sha2::{Digest as _, Sha256};
 
 use super::error::named;
-use super::{Method, Record, disk};
+use super::{Method, Record};
 use model::Digest;
 
 /// The status of an installed skill.
@@ -48,6 +50,14 @@ pub struct Health {
 }
 
 impl Health {
+    /// Adds a file that cannot be opened.
+    fn add(&mut self, name: String, error: &io::Error) {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => self.missing.push(name),
+            _ => self.unreadable.push(format!("{name} ({error})")),
+        }
+    }
+
     /// The status that follows from it.
     #[must_use]
     pub fn status(&self) -> Status {
@@ -78,12 +88,9 @@ impl Health {
     }
 }
 
-/// The digest of a file, without its bytes in memory; none: it is no regular file, or larger.
-fn digest(path: &Path, max: u64) -> io::Result<Option<Digest>> {
-    // A device or a pipe would be read without end.
-    let file = File::open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() || found.len() > max {
+/// The digest of a file, without its bytes in memory; none: it is larger.
+fn digest(file: File, max: u64) -> io::Result<Option<Digest>> {
+    if file.metadata()?.len() > max {
         return Ok(None);
     }
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; 64 * 1024]);
@@ -98,42 +105,51 @@ fn digest(path: &Path, max: u64) -> io::Result<Option<Digest>> {
     Ok(Some(Digest::from(<[u8; 32]>::from(hash.finalize()))))
 }
 
+/// Opens the folder with the files of a skill; none: it is not what was installed.
+fn folder(directory: &RootFolder, record: &Record) -> io::Result<Option<RootFolder>> {
+    let name = Path::new(record.folder());
+    match (record.method, directory.kind(name)?) {
+        (_, None) => Err(io::ErrorKind::NotFound.into()),
+        (Method::Copy, Some(Kind::Folder)) => Ok(Some(directory.folder(name, false)?)),
+        (Method::Symlink, Some(Kind::Link)) => {
+            let copy = PathBuf::from(directory.link_target(name)?);
+            // The name of its target is the digest of the version.
+            if copy.file_name() != Some(OsStr::new(&record.digest.hex())) {
+                return Ok(None);
+            }
+            let copy = root_folder::resolved(&directory.path().join(copy))?;
+            Ok(Some(RootFolder::open(&copy)?))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// Compares the files in a directory with what was installed there.
 #[must_use]
 pub(crate) fn of(directory: &Path, record: &Record) -> Health {
     let mut health = Health::default();
-    let folder = directory.join(record.folder());
-    let Ok(found) = fs::symlink_metadata(&folder) else {
-        health.missing.push(".".to_owned());
-        return health;
+    let opened = RootFolder::open(directory);
+    let folder = match opened.and_then(|directory| folder(&directory, record)) {
+        Ok(Some(folder)) => folder,
+        Ok(None) => {
+            health.changed.push(".".to_owned());
+            return health;
+        }
+        Err(error) => {
+            health.add(".".to_owned(), &error);
+            return health;
+        }
     };
-    let is_as_it_was = match record.method {
-        Method::Copy => found.is_dir(),
-        // The name of its target is the digest of the version.
-        Method::Symlink => fs::read_link(&folder).is_ok_and(|to| {
-            to.file_name()
-                .is_some_and(|name| *name == *record.digest.hex())
-        }),
-    };
-    if !is_as_it_was {
-        health.changed.push(".".to_owned());
-        return health;
-    }
     for file in &record.files {
-        let (name, path) = (file.path.to_string(), folder.join(file.path.as_str()));
-        let is_link = disk::is_link(&path);
-        match digest(&path, file.size) {
-            Ok(Some(digest)) if digest == file.digest && !is_link => {}
-            Ok(_) => health.changed.push(name),
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) =>
-            {
+        let name = file.path.to_string();
+        let found = folder.file(Path::new(&name));
+        match found.map(|found| digest(found, file.size)) {
+            Ok(Ok(Some(digest))) if digest == file.digest => {}
+            Ok(Err(error)) | Err(Unread::Failed(error)) => health.add(name, &error),
+            Err(Unread::NoFile(error)) if error.kind() == io::ErrorKind::NotFound => {
                 health.missing.push(name);
             }
-            Err(error) => health.unreadable.push(format!("{name} ({error})")),
+            Ok(Ok(_)) | Err(Unread::NoFile(_) | Unread::TooLarge) => health.changed.push(name),
         }
     }
     health

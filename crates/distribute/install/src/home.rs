@@ -61,13 +61,15 @@ impl Placed {
 }
 
 impl Home {
-    /// A home in a folder, which is made by the first install, for these directories and those that
-    /// something was installed to.
+    /// A home in a folder of the user's own, which is made by the first install, for these
+    /// directories and those that something was installed to.
     #[must_use]
     pub fn new(path: PathBuf, known: Vec<PathBuf>) -> Self {
+        // As they are where a link leads nowhere: they are refused when they are used.
+        let real = |path: PathBuf| root_folder::resolved(&path).unwrap_or(path);
         Self {
-            path,
-            known,
+            path: real(path),
+            known: known.into_iter().map(real).collect(),
             shown: None,
         }
     }
@@ -84,6 +86,10 @@ impl Home {
 
     fn contents(&self) -> PathBuf {
         self.path.join("contents")
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     fn directories_file(&self) -> PathBuf {
@@ -104,7 +110,9 @@ impl Home {
         let known = self.known.iter().cloned();
         // A caller that installs several skills may name one more than once, and each skill in it
         // would be listed as often.
-        for directory in known.chain(remembered.unwrap_or_default()) {
+        let remembered = remembered.unwrap_or_default().into_iter();
+        let remembered = remembered.map(|path| root_folder::resolved(&path).unwrap_or(path));
+        for directory in known.chain(remembered) {
             if !all.contains(&directory) {
                 all.push(directory);
             }

@@ -11,13 +11,16 @@
 //!   with it.
 //! * One process at a time changes a directory: it holds a lock on it.
 //! * Nothing that is read from a record becomes a path, but the paths of files, which are
-//!   checked: the name of a folder is the slug of its id. So the record of a repository that
-//!   somebody else wrote leads nowhere.
+//!   checked: the name of a folder is the slug of its id. No link is followed on the way to a file
+//!   (`root_folder`), and a change is finished in the folder alone in which it began. So the
+//!   record of a repository that somebody else wrote leads nowhere.
+//! * A warning of the scan is accepted by a person, in a file of their own, for these bytes.
 //! * Files are compared with their digests before they are written, and whenever their health
 //!   is asked for.
 //!
 //! | file | what it does |
 //! |---|---|
+//! | `accepted` | versions whose warnings the user accepted |
 //! | `agent` | the folders in which agents look for skills |
 //! | `directory`, `state`, `disk` | a directory of skills, its record, and every step on the disk |
 //! | `contents` | copies that links lead to, by their digests |
@@ -38,6 +41,7 @@
     clippy::print_stderr
 )]
 
+mod accepted;
 mod agent;
 mod archive;
 mod contents;
@@ -54,7 +58,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use agent::{AGENTS, Agent, Scope, below};
+pub use agent::{AGENTS, Agent, Scope, below, resolved};
 pub use archive::unpack;
 pub use directory::{Directory, Installing, Removed, hold};
 pub use error::Error;

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::state::read_with;
-use super::{Error, disk};
+use super::Error;
+use super::state::{read_with, write_text};
 use model::{Digest, SkillId, VersionNumber};
 
 /// The name of the file.
@@ -92,7 +92,7 @@ impl SkillsLock {
     /// # Errors
     /// The disk refuses.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
-        disk::replace(path, self.text().as_bytes()).map_err(Error::disk(path))
+        write_text(path, &self.text())
     }
 
     /// Its text.

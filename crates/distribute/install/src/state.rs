@@ -1,12 +1,13 @@
 //! The record of a directory: `.repertoire/installed.json` in it.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use root_folder::{RootFolder, Unread};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::disk::Identity;
 use super::{Error, MAX_SKILLS, Record, disk};
 use model::SkillId;
 
@@ -28,6 +29,10 @@ pub(crate) struct Pending {
     pub(crate) record: Option<Record>,
     /// `new` holds what is to become the folder.
     pub(crate) put: bool,
+    /// Our own folder in which it began. A record that came with a repository has none, or
+    /// another one, and what it says is not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) begun_in: Option<Identity>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,31 +71,50 @@ pub(crate) fn read_with<T>(
     path: &Path,
     parse: impl FnOnce(&str) -> Result<T, String>,
 ) -> Result<Option<T>, Error> {
-    let file = match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(Error::disk(path))?,
+    let wrong = |reason| Error::unreadable(path, reason);
+    let (folder, name) = split(path)?;
+    // A link is not followed: the file may be a stranger's, and lead to anything of the user's.
+    let read = RootFolder::open(folder)
+        .map_err(Unread::Failed)
+        .and_then(|folder| folder.read(name, MAX_BYTES));
+    let bytes = match read {
+        Ok(bytes) => bytes,
+        Err(Unread::TooLarge) => return Err(wrong(format!("it has more than {MAX_BYTES} bytes"))),
+        Err(Unread::NoFile(error) | Unread::Failed(error)) => {
+            return match error.kind() {
+                ErrorKind::NotFound => Ok(None),
+                _ => Err(Error::disk(path)(error)),
+            };
+        }
     };
-    let mut text = String::new();
-    let mut limited = file.take(MAX_BYTES + 1);
-    limited
-        .read_to_string(&mut text)
-        .map_err(Error::disk(path))?;
-    if text.len() as u64 > MAX_BYTES {
-        let reason = format!("it has more than {MAX_BYTES} bytes");
-        return Err(Error::unreadable(path, reason));
-    }
-    let parsed = parse(&text).map_err(|reason| Error::unreadable(path, reason))?;
-    Ok(Some(parsed))
+    let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text".to_owned()))?;
+    Ok(Some(parse(&text).map_err(wrong)?))
+}
+
+/// The folder of a file, and its name.
+fn split(path: &Path) -> Result<(&Path, &Path), Error> {
+    let parts = path.parent().zip(path.file_name());
+    let (folder, name) =
+        parts.ok_or_else(|| Error::unreadable(path, "it is no file".to_owned()))?;
+    Ok((folder, Path::new(name)))
+}
+
+/// Writes a file as a whole.
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Error> {
+    let (folder, name) = split(path)?;
+    let written = RootFolder::open(folder);
+    let written = written.and_then(|folder| disk::replace(&folder, name, text.as_bytes()));
+    written.map_err(Error::disk(path))
 }
 
 /// Writes a file of JSON, as a whole.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value);
     let text = text.map_err(|error| Error::unreadable(path, error.to_string()))?;
-    disk::replace(path, format!("{text}\n").as_bytes()).map_err(Error::disk(path))
+    write_text(path, &format!("{text}\n"))
 }
 
-fn file(directory: &Path) -> PathBuf {
+pub(crate) fn file(directory: &Path) -> PathBuf {
     directory.join(OURS).join(FILE)
 }
 
@@ -138,20 +162,11 @@ impl State {
     }
 }
 
-/// Lists the skills that are installed in a directory, by id. A change that was cut off by a kill
-/// is finished first.
+/// Lists the skills that are installed in a directory, by id. It changes nothing: a change that was
+/// cut off by a kill is finished by the next one.
 ///
 /// # Errors
 /// The record cannot be read.
 pub fn list(directory: &Path) -> Result<Vec<Record>, Error> {
-    let state = State::read(directory)?;
-    if state.pending.is_none() {
-        return Ok(state.skills);
-    }
-    match super::Directory::open(directory, &|| true) {
-        Ok(open) => Ok(open.records().to_vec()),
-        // Its process is alive, and in the middle of the change.
-        Err(Error::Busy { .. }) => Ok(state.skills),
-        Err(error) => Err(error),
-    }
+    Ok(State::read(directory)?.skills)
 }

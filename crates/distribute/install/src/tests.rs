@@ -2,6 +2,7 @@
 
 mod changed;
 mod formats;
+mod hostile;
 mod killed;
 mod priorities;
 

@@ -1,6 +1,6 @@
 //! Errors on the caller's machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use install::AGENTS;
 use model::{Code, Failure, SkillId, shown};
@@ -19,6 +19,16 @@ pub enum Error {
     #[error("'{}' is not a folder to install to", path.display())]
     NoFolder {
         /// The folder.
+        path: PathBuf,
+    },
+    /// A folder is outside of the project.
+    #[error("{}, which is outside of this project", leads_out(name, entry.as_ref(), path))]
+    LeadsOut {
+        /// Its name in the lock: of an agent, or a path.
+        name: String,
+        /// The lock, and the skill whose entry names it.
+        entry: Option<(PathBuf, SkillId)>,
+        /// Where it leads.
         path: PathBuf,
     },
     /// There is no lock.
@@ -54,6 +64,16 @@ pub enum Error {
     },
 }
 
+/// What leads where.
+fn leads_out(name: &str, entry: Option<&(PathBuf, SkillId)>, path: &Path) -> String {
+    let (name, path) = (shown(name, 200), path.display().to_string());
+    let to = format!("'{name}' leads to `{}`", shown(&path, 300));
+    match entry {
+        Some((lock, id)) => format!("The entry of '{id}' in `{}`: {to}", lock.display()),
+        None => to,
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let message = error.to_string();
@@ -69,6 +89,9 @@ impl From<Error> for Failure {
             Error::NoFolder { .. } => {
                 new(Code::InvalidParameter).suggest("Name a folder, such as ./skills")
             }
+            Error::LeadsOut { path, .. } => new(Code::InvalidParameter)
+                .detail("path", path.display())
+                .suggest("If you mean that folder, name it yourself with --dir; else ask who wrote the entry or the link"),
             Error::NoLock { .. } | Error::NothingNamed => new(Code::LocalFileFailed)
                 .suggest("Install a skill by its name first: repertoire install NAME"),
             Error::Risk { id, report } => {

@@ -22,8 +22,6 @@ pub(crate) struct RequiredVersion {
     pub(crate) pin: Pin,
     pub(crate) places: Vec<TargetFolder>,
     pub(crate) method: Method,
-    /// Somebody has accepted the warnings of the scan.
-    pub(crate) is_known_risk: bool,
 }
 
 /// The outcome for a skill.
@@ -130,8 +128,11 @@ impl<S: Source> Provision<'_, S> {
         });
         let is_permitted = match report.verdict {
             Verdict::Passed => true,
-            // Somebody on the team has accepted it, and the lock records that for the others.
-            Verdict::Warning => force || wanted.is_known_risk,
+            // By this user: the lock is the word of a repository.
+            Verdict::Warning => {
+                let home = self.targets.home(&wanted.places);
+                force || home.has_accepted(wanted.pin.digest).map_err(fail::<S>)?
+            }
             // Not even by force, which people type by habit.
             Verdict::Failed => false,
         };
@@ -173,6 +174,11 @@ impl<S: Source> Provision<'_, S> {
             };
             paths.push(placed.path());
             record = Some(placed.record);
+        }
+        // After the folders: what was not installed was not accepted.
+        if let Some((record, _)) = fetched.filter(|(record, _)| force && record.forced) {
+            let accepted = home.accept(&record.id, record.digest, &|| self.give_up());
+            accepted.map_err(fail::<S>)?;
         }
         let gone = |id: &SkillId| install::Error::not_installed(id.as_str(), [].into_iter());
         let record = record.ok_or_else(|| fail::<S>(gone(&wanted.pin.id)))?;

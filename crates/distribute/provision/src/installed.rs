@@ -105,7 +105,7 @@ fn forget(
         return Ok(());
     };
     let gone = |name: &String| {
-        let folder = targets.directory(name);
+        let folder = targets.folder_of(name);
         folder.is_ok_and(|folder| removed.iter().any(|r| r.path.parent() == Some(&folder)))
     };
     locked.targets.retain(|name| !gone(name));

@@ -6,8 +6,9 @@
 //! * No server is trusted: an archive must hold the files of the version by their digest, and
 //!   the scan is made here.
 //! * All skills of a call are fetched and checked before the first is written.
-//! * A version that failed the scan is never installed. One with a warning is, once somebody
-//!   accepted it; the lock then records that for everybody.
+//! * A version that failed the scan is never installed. One with a warning is, once this user
+//!   accepted it, which their own machine remembers. A lock accepts nothing.
+//! * What a lock names is in the project. What leads out of it the user names.
 //! * A lock is installed to the byte. Only `install NAME` and `update` choose versions.
 //!
 //! Not here: requests to a server ([`Source`] is implemented by the command line), writing of

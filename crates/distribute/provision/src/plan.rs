@@ -1,12 +1,11 @@
 //! Chooses versions: of skills that are named, those of a lock, newer ones.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::fetch::RequiredVersion;
 use super::{Error, InstalledSkill, Pin, Provision, Source, TargetFolder, fail};
 use install::{Locked, Method, NpxSkill, SkillsLock, is_named};
 use model::{Code, SkillId, SkillKey, VersionNumber};
-use trust::Verdict;
 
 /// Skills in one request to a server.
 const MAX_SET: usize = 256;
@@ -36,20 +35,12 @@ impl RequiredVersion {
         // As a requirement of another skill it must not lose that somebody asked for it: `update`
         // would remove it once nothing requires it.
         pin.requested |= locked.is_some_and(|locked| locked.requested);
-        // The same bytes alone: a person has reviewed those.
-        let is_known_risk = locked.is_some_and(|l| l.digest == pin.digest && is_risk(l));
         Self {
             pin,
             places,
             method,
-            is_known_risk,
         }
     }
-}
-
-/// Somebody installed it in spite of a warning of the scan.
-fn is_risk(locked: &Locked) -> bool {
-    locked.verdict == Verdict::Warning.name()
 }
 
 fn pinned(id: &SkillId, number: VersionNumber) -> String {
@@ -299,9 +290,7 @@ fn in_their_folders<S: Source>(
     lock: &SkillsLock,
 ) -> Result<Vec<RequiredVersion>, S::Error> {
     let targets = with.targets;
-    let all = lock.skills().iter().flat_map(|l| l.targets.clone());
-    let all: Vec<String> = all.collect::<BTreeSet<_>>().into_iter().collect();
-    let everywhere = targets.of_names(&all).map_err(S::Error::from)?;
+    let everywhere = targets.of_all(lock).map_err(S::Error::from)?;
     let there = targets.home(&everywhere).list().map_err(fail::<S>)?;
     let methods: HashMap<SkillKey, Method> = there
         .iter()

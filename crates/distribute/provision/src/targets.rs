@@ -6,8 +6,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use install::{AGENTS, Agent, Home, LOCK_FILE, Locked, NPX_LOCK_FILE, Scope, SkillsLock, below};
-use model::Failure;
+use install::{
+    AGENTS, Agent, Home, LOCK_FILE, Locked, NPX_LOCK_FILE, Scope, SkillsLock, below, resolved,
+};
+use model::{Failure, SkillId};
 
 /// The options that say where to install.
 #[derive(Debug, Clone, Default)]
@@ -51,14 +53,15 @@ impl Targets {
     /// There is no such agent; a folder leads out of the project.
     pub fn new(
         wish: &Wish,
-        project: PathBuf,
+        project: &Path,
         (person, data): (PathBuf, PathBuf),
         variables: fn(&str) -> Option<OsString>,
     ) -> Result<Self, Failure> {
         let mut targets = Self {
-            project,
+            // No name of it is a link, so that none is followed below it.
+            project: resolved(project)?,
             person,
-            data,
+            data: resolved(&data)?,
             scope: if wish.is_user {
                 Scope::User
             } else {
@@ -68,10 +71,15 @@ impl Targets {
             places: Vec::new(),
             is_asked: wish.dir.is_some() || !wish.agents.is_empty(),
         };
-        let mut names = match &wish.dir {
-            Some(dir) => vec![targets.named(dir)?],
-            None => wish.agents.clone(),
-        };
+        if let Some(dir) = &wish.dir {
+            // The person named it, wherever it leads.
+            targets.places.push(TargetFolder {
+                name: targets.named(dir)?,
+                directory: resolved(&targets.project.join(dir))?,
+            });
+            return Ok(targets);
+        }
+        let mut names = wish.agents.clone();
         if names.is_empty() && targets.scope == Scope::Project {
             let used = AGENTS
                 .iter()
@@ -81,7 +89,7 @@ impl Targets {
         if names.is_empty() {
             names.push("claude".to_owned());
         }
-        targets.places = targets.places_of(&names)?;
+        targets.places = targets.places_of(&names, None)?;
         Ok(targets)
     }
 
@@ -99,17 +107,30 @@ impl Targets {
         }
     }
 
-    fn places_of(&self, names: &[String]) -> Result<Vec<TargetFolder>, Failure> {
+    /// The folders of these names: of an entry of the lock, or of the options.
+    fn places_of(
+        &self,
+        names: &[String],
+        entry: Option<&SkillId>,
+    ) -> Result<Vec<TargetFolder>, Failure> {
         let folders = names.iter().map(|name| {
-            Ok(TargetFolder {
+            let directory = self.directory(name)?;
+            // A lock and a link are the repository's words: what leads out of it needs the user's.
+            let directory = directory.ok_or_else(|| Error::LeadsOut {
                 name: name.clone(),
-                directory: self.directory(name)?,
-            })
+                entry: entry.map(|id| (self.lock_file(), id.clone())),
+                path: self
+                    .folder_of(name)
+                    .unwrap_or_else(|_| self.project.join(name)),
+            })?;
+            let name = name.clone();
+            Ok(TargetFolder { name, directory })
         });
         Ok(unique(folders.collect::<Result<_, Failure>>()?))
     }
 
-    pub(crate) fn directory(&self, name: &str) -> Result<PathBuf, Failure> {
+    /// The path of a name, as it is written.
+    fn path_of(&self, name: &str) -> Result<PathBuf, Error> {
         if name.contains('/') {
             return Ok(self.project.join(name));
         }
@@ -117,12 +138,21 @@ impl Targets {
             name: name.to_owned(),
         })?;
         Ok(match self.scope {
-            // A link of the repository must not lead out of it.
-            Scope::Project => below(
-                std::slice::from_ref(&self.project),
-                &agent.of_project(&self.project),
-            )?,
+            Scope::Project => agent.of_project(&self.project),
             Scope::User => agent.of_user(&self.person, self.variables),
+        })
+    }
+
+    /// The folder of a name, wherever it leads.
+    pub(crate) fn folder_of(&self, name: &str) -> Result<PathBuf, Failure> {
+        Ok(resolved(&self.path_of(name)?)?)
+    }
+
+    /// The folder of a name; none: it leads out of the project.
+    fn directory(&self, name: &str) -> Result<Option<PathBuf>, Failure> {
+        Ok(match self.scope {
+            Scope::Project => below(std::slice::from_ref(&self.project), &self.path_of(name)?).ok(),
+            Scope::User => Some(self.folder_of(name)?),
         })
     }
 
@@ -139,15 +169,17 @@ impl Targets {
 
     /// The folders of a skill of the lock: those of its entry, unless the options name others.
     pub(crate) fn of(&self, locked: &Locked) -> Result<Vec<TargetFolder>, Failure> {
-        self.of_names(&locked.targets)
-    }
-
-    /// The same of these names.
-    pub(crate) fn of_names(&self, names: &[String]) -> Result<Vec<TargetFolder>, Failure> {
-        if self.is_asked || names.is_empty() {
+        if self.is_asked || locked.targets.is_empty() {
             return Ok(self.places.clone());
         }
-        self.places_of(names)
+        self.places_of(&locked.targets, Some(&locked.id))
+    }
+
+    /// The folders of all skills of the lock.
+    pub(crate) fn of_all(&self, lock: &SkillsLock) -> Result<Vec<TargetFolder>, Failure> {
+        let all = lock.skills().iter().map(|locked| self.of(locked));
+        let all: Vec<_> = all.collect::<Result<_, _>>()?;
+        Ok(unique(all.concat()))
     }
 
     /// All folders that are known by name, and those of the lock; or those that the options name.
@@ -157,10 +189,10 @@ impl Targets {
         }
         let mut names: Vec<String> = AGENTS.iter().map(|agent| agent.name.to_owned()).collect();
         names.extend(lock.skills().iter().flat_map(|l| l.targets.clone()));
-        // A folder that leads out of the project by a link is passed over: nothing was installed to
-        // it, and it must not keep the others from being listed.
+        // A folder that leads out of the project is passed over: it must not keep the others from
+        // being listed.
         let folders = names.into_iter().filter_map(|name| {
-            let directory = self.directory(&name).ok()?;
+            let directory = self.directory(&name).ok()??;
             Some(TargetFolder { name, directory })
         });
         unique(folders.collect())

@@ -300,7 +300,7 @@ impl Machine {
         };
         let person = self.folder.path().join("person");
         let own = (person, self.folder.path().join("data"));
-        Targets::new(&wish, self.project(), own, |_| None)
+        Targets::new(&wish, &self.project(), own, |_| None)
     }
 
     pub(super) async fn with<T>(

@@ -196,7 +196,7 @@ impl Installer {
     fn directory(&self, wanted: &InstallRequest) -> Result<PathBuf, Error> {
         let named = wanted.directory.trim();
         if named.is_empty() {
-            return Ok(self.policy.directory.clone());
+            return Ok(install::resolved(&self.policy.directory)?);
         }
         let person = self.policy.person.as_deref();
         let named = match (named.strip_prefix("~/"), person) {
@@ -210,7 +210,7 @@ impl Installer {
         }
         // It is the operator's own, wherever it lies.
         if named == self.policy.directory {
-            return Ok(named);
+            return Ok(install::resolved(&named)?);
         }
         // `below` resolves links before it compares, so neither a link nor `..` leads out of the
         // roots.

@@ -18,7 +18,6 @@
 
 mod inode;
 mod left_out;
-mod open;
 mod stamp;
 #[cfg(test)]
 mod tests;
@@ -38,7 +37,7 @@ pub use left_out::{
     is_no_place_of_skills, left_out, pointer, too_deep, too_many_patterns,
 };
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem, Severity};
-use open::{Folder, Unread};
+use root_folder::{RootFolder, Unread};
 pub use stamp::{Stamp, TooMany, stamp};
 
 /// Files of patterns. The nearest to a file decides, and in one folder the first.
@@ -79,7 +78,7 @@ struct Ignored {
     /// repository, else the folder itself.
     top: PathBuf,
     /// The folder that files are read below; none: it is gone.
-    below: Option<Folder>,
+    below: Option<RootFolder>,
     /// Its path. Links above it are trusted, and none is followed below it.
     base: PathBuf,
     /// Files of patterns that could not be read, each with the reason.
@@ -117,7 +116,7 @@ impl Ignored {
         Self {
             patterns: HashMap::new(),
             top: top.to_owned(),
-            below: Folder::open(base).ok(),
+            below: RootFolder::open(base).ok(),
             base: base.to_owned(),
             unknown: Vec::new(),
         }

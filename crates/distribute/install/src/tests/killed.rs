@@ -18,6 +18,8 @@ type Seen = (
 );
 
 fn seen(machine: &Machine) -> Seen {
+    // The next change finishes what was cut off; a list does not.
+    drop(Directory::open(&machine.directory(), NEVER).expect("open"));
     let health = machine.health();
     (health, machine.there())
 }
@@ -86,7 +88,7 @@ fn put(machine: &Machine, number: u32, text: &[(&str, &str)], method: Method) ->
 #[test]
 fn an_install_leaves_nothing_or_everything() {
     for method in [Method::Copy, Method::Symlink] {
-        killed_at_every_step(|_| {}, |machine| put(machine, 1, ONE, method), 10);
+        killed_at_every_step(|_| {}, |machine| put(machine, 1, ONE, method), 8);
     }
 }
 

@@ -104,6 +104,65 @@ async fn a_link_of_the_repository_leads_nowhere() {
 }
 
 #[tokio::test]
+async fn what_a_lock_names_outside_of_the_project_is_named_by_the_user_or_refused() {
+    for target in [
+        "/ELSEWHERE",
+        "../elsewhere",
+        "./../elsewhere",
+        ".claude/../../elsewhere",
+        "out/elsewhere",
+        "new/../../elsewhere",
+        "copilot",
+    ] {
+        let machine = Machine::new();
+        let elsewhere = machine.folder.path().join("elsewhere");
+        let target = target.replace("/ELSEWHERE", &elsewhere.display().to_string());
+        symlink(machine.folder.path(), machine.project().join("out")).expect("a link");
+        fs::create_dir_all(&elsewhere).expect("a folder");
+        symlink(&elsewhere, machine.project().join(".github")).expect("a link");
+        let digest = machine.publish("pdf", 1, &[]);
+        let mut lock = SkillsLock::default();
+        lock.put(Locked {
+            id: id("pdf"),
+            semantic: semver::Version::new(1, 1, 0),
+            number: number(1),
+            digest,
+            verdict: "passed".to_owned(),
+            server: String::new(),
+            targets: vec![target.clone()],
+            requested: true,
+        });
+        let path = machine.project().join("skills.lock");
+        lock.write(&path).expect("a lock");
+        let frozen = How {
+            frozen: true,
+            ..How::default()
+        };
+        let usual = How::default();
+        for refused in [
+            machine.install(&[], &frozen).await,
+            machine.install(&[], &usual).await,
+            machine.update(&[], &usual).await,
+        ] {
+            let refused = refused.expect_err("a refusal");
+            let lock = path.display();
+            let said = format!("The entry of 'github/acme/pdf' in `{lock}`: '{target}' leads to `");
+            assert_eq!(refused.code, Code::InvalidParameter, "{target}");
+            assert!(refused.message.starts_with(&said), "{}", refused.message);
+            assert!(refused.suggestions[0].contains("--dir"), "{refused:?}");
+        }
+        assert_eq!(fs::read_dir(&elsewhere).expect("a folder").count(), 0);
+        assert!(machine.installed().is_empty());
+        let named = How {
+            dir: Some(elsewhere.clone()),
+            ..How::default()
+        };
+        machine.install(&[], &named).await.expect("installed");
+        assert!(elsewhere.join("pdf/SKILL.md").is_file(), "{target}");
+    }
+}
+
+#[tokio::test]
 async fn a_lock_says_where_skills_go_unless_somebody_asks_for_another_place() {
     let machine = Machine::new();
     machine.publish("pdf", 1, &[]);

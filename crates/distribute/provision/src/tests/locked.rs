@@ -128,10 +128,32 @@ async fn other_files_of_a_locked_version_are_refused_before_they_are_fetched() {
 }
 
 #[tokio::test]
-async fn a_risk_is_taken_for_others_to_the_byte_and_not_for_the_next_version() {
+async fn a_risk_is_accepted_by_each_person_to_the_byte_and_not_for_the_next_version() {
     let machine = cloned(&[RISKY]).await;
     let done = machine.install(&[], &FROZEN).await.expect("installed");
     assert_eq!(outcomes(&done), [("pdf", 1, Outcome::Installed)]);
+    assert_eq!(machine.lock()[0].verdict, "warning");
+    // Somebody else has the repository, and has accepted nothing.
+    let accepted = machine.folder.path().join("data/accepted.json");
+    let own = fs::read(&accepted).expect("a file of the user's own");
+    fs::remove_file(&accepted).expect("removed");
+    fs::remove_dir_all(machine.project().join(".claude")).expect("removed");
+    for how in [FROZEN, How::default()] {
+        let refused = machine.install(&[], &how).await;
+        let refused = refused.expect_err("a refusal");
+        assert_eq!(refused.code, Code::SecurityRiskDetected);
+        assert!(refused.suggestions[0].contains("--force"), "{refused:?}");
+    }
+    assert_eq!(machine.there(), BTreeMap::new());
+    // Asked once: by force it is theirs too.
+    let forced = How {
+        force: true,
+        ..FROZEN
+    };
+    machine.install(&[], &forced).await.expect("installed");
+    assert_eq!(fs::read(&accepted).expect("a file"), own);
+    fs::remove_dir_all(machine.project().join(".claude")).expect("removed");
+    machine.install(&[], &FROZEN).await.expect("installed");
     let before = machine.there();
     machine.publish("pdf", 2, &[RISKY]);
     for refused in [
