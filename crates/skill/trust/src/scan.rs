@@ -298,10 +298,7 @@ impl Scan<'_> {
         let mut count = 0;
         for found in credentials(text) {
             let credential = text.get(found.at..found.at + found.len).unwrap_or_default();
-            if !found.is_certain
-                || is_placeholder(credential)
-                || found.what == "a password in an address"
-            {
+            if is_placeholder(credential) {
                 continue;
             }
             count += 1;

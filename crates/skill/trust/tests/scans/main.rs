@@ -4,3 +4,4 @@ mod bytes;
 mod corpus;
 mod labelled;
 mod speed;
+mod tokens;
