@@ -260,7 +260,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "trust:\n  hold: never\n",
-        "2 trust.hold: `never` is none of failed, warning, changes, all",
+        "2 trust.hold: `never` is none of failed, untrusted, warning, changes, all",
     ),
     (
         "trust:\n  blocklist_feed: missing.json\n",

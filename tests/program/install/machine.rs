@@ -98,7 +98,8 @@ async fn publish(server: &Server, request: v1::PublishSkillRequest) {
 
 /// A server with a skill that requires another.
 async fn served() -> Server {
-    let server = Server::start();
+    // Serves what the scan warns of: that an install asks about it is a matter of its own.
+    let server = Server::with(&[], "trust:\n  hold: failed\n");
     publish(&server, versioned("github/acme/util", "1.0.0", "")).await;
     let requires = "compatibility_rules: [{type: requires, skill: util}]\n";
     publish(&server, refunds("1.2.0", requires)).await;

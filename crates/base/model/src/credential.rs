@@ -1,5 +1,10 @@
 //! Finds credentials in a text: keys and tokens that have a form of their own.
 //!
+//! * Two tables, each searched by itself: forms that prove a credential, which is what
+//!   [`credentials`] reports, and names that only suggest one, as in `password=…`. So a name
+//!   never hides the token behind it.
+//! * What is repeated to a caller ([`redacted`]) loses what either table finds.
+//!
 //! Random-looking text alone is not reported: nobody reads the findings of a check that
 //! is often wrong.
 
@@ -11,7 +16,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, FindIter, Match, MatchKind};
 
-/// A credential in a text.
+/// A credential in a text, which its form proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credential {
     /// The byte at which it begins.
@@ -20,9 +25,6 @@ pub struct Credential {
     pub len: usize,
     /// Its kind, for messages: `an AWS access key`.
     pub what: &'static str,
-    /// Its form proves it. Otherwise only the name before it suggests it, as in
-    /// `password=…`, which examples are full of.
-    pub is_certain: bool,
 }
 
 /// The characters that may follow a prefix.
@@ -44,7 +46,11 @@ enum TokenFormat {
     Value,
 }
 
-const FORMS: &[(&str, &str, TokenFormat)] = &[
+/// A beginning of credentials, their kind, and what follows it.
+type Form = (&'static str, &'static str, TokenFormat);
+
+/// Forms that prove a credential.
+const PROOFS: &[Form] = &[
     ("AKIA", "an AWS access key", TokenFormat::Capitals(16)),
     ("ASIA", "an AWS access key", TokenFormat::Capitals(16)),
     ("ghp_", "a GitHub token", TokenFormat::Alphanumeric(36)),
@@ -79,6 +85,10 @@ const FORMS: &[(&str, &str, TokenFormat)] = &[
     ("rpt_", "a token of Repertoire", TokenFormat::Token(43)),
     ("eyJ", "a signed token", TokenFormat::Jwt),
     ("-----BEGIN ", "a private key", TokenFormat::PrivateKey),
+];
+
+/// Names that suggest a credential. Examples are full of them.
+const HINTS: &[Form] = &[
     ("://", "a password in an address", TokenFormat::UserInfo),
     ("Bearer ", "a token", TokenFormat::Value),
     ("bearer ", "a token", TokenFormat::Value),
@@ -89,18 +99,36 @@ const FORMS: &[(&str, &str, TokenFormat)] = &[
     ("apikey=", "a key", TokenFormat::Value),
 ];
 
-static PREFIXES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasick::builder()
-        // So that `sk-ant-…` is found as an Anthropic key and not as `sk-`, whatever the order
-        // of the table.
-        .match_kind(MatchKind::LeftmostLongest)
-        .build(FORMS.iter().map(|(prefix, ..)| prefix))
-        .ok()
-});
+/// Forms, and the automaton of their prefixes.
+#[derive(Debug)]
+struct Forms {
+    all: &'static [Form],
+    prefixes: Option<AhoCorasick>,
+    /// The forms prove a credential, which begins with their prefix.
+    is_proof: bool,
+}
 
-/// The credentials of a text, in their order.
+impl Forms {
+    fn new(forms: &'static [Form], is_proof: bool) -> Self {
+        let prefixes = AhoCorasick::builder()
+            // So that `sk-ant-…` is found as an Anthropic key and not as `sk-`, whatever the
+            // order of the table.
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(forms.iter().map(|(prefix, ..)| prefix));
+        Self {
+            all: forms,
+            prefixes: prefixes.ok(),
+            is_proof,
+        }
+    }
+}
+
+static PROVED: LazyLock<Forms> = LazyLock::new(|| Forms::new(PROOFS, true));
+static HINTED: LazyLock<Forms> = LazyLock::new(|| Forms::new(HINTS, false));
+
+/// Returns the credentials of a text, in their order.
 pub fn credentials(text: &str) -> impl Iterator<Item = Credential> {
-    Scan::new(text, false)
+    Scan::new(text, &PROVED, false)
 }
 
 /// Finds the credentials of a text in time that grows as the text does.
@@ -109,6 +137,7 @@ pub fn credentials(text: &str) -> impl Iterator<Item = Credential> {
 /// run remembers its end, and no byte is scanned twice for the same question.
 struct Scan<'a> {
     text: &'a str,
+    forms: &'static Forms,
     found: Option<FindIter<'static, 'a>>,
     /// The text is the beginning of a longer one: a run up to its end may be the beginning
     /// of a credential, and counts as one.
@@ -155,10 +184,11 @@ fn is_value(byte: u8) -> bool {
 }
 
 impl<'a> Scan<'a> {
-    fn new(text: &'a str, is_cut: bool) -> Self {
-        let prefixes: Option<&'static AhoCorasick> = PREFIXES.as_ref();
+    fn new(text: &'a str, forms: &'static Forms, is_cut: bool) -> Self {
+        let prefixes = forms.prefixes.as_ref();
         Self {
             text,
+            forms,
             found: prefixes.map(|prefixes| prefixes.find_iter(text)),
             is_cut,
             end: 0,
@@ -294,28 +324,33 @@ impl<'a> Scan<'a> {
         self.text.as_bytes().get(at).copied()
     }
 
+    /// Returns whether a token cannot begin here: `task-…` holds no `sk-…`.
+    fn is_inside(&self, at: usize) -> bool {
+        let before = self.text.as_bytes().get(..at).unwrap_or_default();
+        match before {
+            // Escapes of JSON and of addresses stand for a line break or a blank.
+            [.., b'\\', b'n' | b'r' | b't'] => false,
+            [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => false,
+            _ => before.last().is_some_and(u8::is_ascii_alphanumeric),
+        }
+    }
+
     /// The credential that a prefix begins.
     fn credential(&mut self, found: Match) -> Option<Credential> {
-        let (prefix, what, form) = FORMS.get(found.pattern().as_usize())?;
-        let is_certain = !matches!(form, TokenFormat::UserInfo | TokenFormat::Value);
-        let before = self.text.as_bytes().get(..found.start())?.last();
-        let is_inside = before.is_some_and(u8::is_ascii_alphanumeric);
-        // `task-…` holds no `sk-…`.
-        if found.start() < self.end || (is_certain && is_inside && *prefix != "-----BEGIN ") {
+        let (prefix, what, form) = self.forms.all.get(found.pattern().as_usize())?;
+        let is_proof = self.forms.is_proof;
+        if found.start() < self.end
+            || (is_proof && *prefix != "-----BEGIN " && self.is_inside(found.start()))
+        {
             return None;
         }
         // The name of a value is no secret, and helps a reader.
-        let at = if is_certain {
-            found.start()
-        } else {
-            found.end()
-        };
+        let at = if is_proof { found.start() } else { found.end() };
         self.end = self.credential_end(*form, found.end())?;
         Some(Credential {
             at,
             len: self.end - at,
             what,
-            is_certain,
         })
     }
 }
@@ -359,26 +394,31 @@ pub fn is_placeholder(credential: &str) -> bool {
         .any(|word| lower.contains(word))
 }
 
-/// Removes the credentials from a text that is repeated to a caller.
+/// Removes the credentials from a text that is repeated to a caller, and what may be one.
 #[must_use]
 pub fn redacted(text: &str) -> Cow<'_, str> {
-    without(Scan::new(text, false))
+    without(text, false)
 }
 
 /// Does the same for the beginning of a longer text: a run up to its end goes as well where
 /// it may be the beginning of a credential.
 pub(super) fn redacted_start(start: &str) -> Cow<'_, str> {
-    without(Scan::new(start, true))
+    without(start, true)
 }
 
-fn without(scan: Scan<'_>) -> Cow<'_, str> {
-    let text = scan.text;
+fn without(text: &str, is_cut: bool) -> Cow<'_, str> {
+    let scan = |forms: &'static Forms| Scan::new(text, forms, is_cut);
+    let mut found: Vec<Credential> = scan(&PROVED).chain(scan(&HINTED)).collect();
+    found.sort_unstable_by_key(|found| found.at);
     let mut shown = String::new();
     let mut end = 0;
-    for Credential { at, len, .. } in scan {
-        shown.push_str(text.get(end..at).unwrap_or_default());
-        shown.push_str("[redacted]");
-        end = at + len;
+    for Credential { at, len, .. } in found {
+        // One may begin in another, and end behind it.
+        if end == 0 || at >= end {
+            shown.push_str(text.get(end..at).unwrap_or_default());
+            shown.push_str("[redacted]");
+        }
+        end = end.max(at + len);
     }
     if end == 0 {
         return Cow::Borrowed(text);

@@ -80,9 +80,6 @@ pub(super) fn check(files: &BTreeMap<FilePath, Bytes>, findings: &mut Findings) 
 
 fn is_real(text: &str, found: Credential) -> bool {
     let credential = text.get(found.at..found.at + found.len).unwrap_or_default();
-    if !found.is_certain {
-        return false;
-    }
     match credential.split_once("PRIVATE KEY-----") {
         // `…` and `...` stand for the keys of examples.
         Some((_, key)) => {

@@ -43,17 +43,16 @@ pub(crate) struct Decoded {
 pub(crate) fn decoded(lines: &[Line<'_>]) -> Vec<Decoded> {
     let mut all: Vec<Decoded> = Vec::new();
     let mut run = Run::default();
+    let mut add = |line: usize, text: String| {
+        if all.last().is_none_or(|last| last.text != text) {
+            all.push(Decoded { text, line });
+        }
+    };
     for (line, read) in lines.iter().enumerate() {
-        let found = &mut |text: String| {
-            if all.last().is_none_or(|last| last.text != text) {
-                all.push(Decoded { text, line });
-            }
-        };
-        in_line(&read.text, read.scope, found);
-        run.take(read, found);
+        in_line(&read.text, read.scope, &mut |text| add(line, text));
+        run.take(read, line, &mut add);
     }
-    let line = lines.len().saturating_sub(1);
-    run.end(&mut |text| all.push(Decoded { text, line }));
+    run.end(&mut add);
     all
 }
 
@@ -61,12 +60,14 @@ pub(crate) fn decoded(lines: &[Line<'_>]) -> Vec<Decoded> {
 #[derive(Default)]
 struct Run {
     text: String,
+    /// Index of its first line.
+    first: usize,
     lines: usize,
     next: u32,
 }
 
 impl Run {
-    fn take(&mut self, line: &Line<'_>, found: &mut dyn FnMut(String)) {
+    fn take(&mut self, line: &Line<'_>, at: usize, found: &mut dyn FnMut(usize, String)) {
         // What surrounds a string literal that is split over lines in source code.
         let bare = line.text.trim_matches(|c: char| {
             c.is_whitespace()
@@ -77,6 +78,9 @@ impl Run {
         });
         let is_encoded = bare.len() >= 8 && bare.bytes().all(is_base64);
         if is_encoded && (self.lines == 0 || self.next == line.number) {
+            if self.lines == 0 {
+                self.first = at;
+            }
             self.text.push_str(bare);
             self.lines += 1;
             self.next = line.number + 1;
@@ -85,15 +89,17 @@ impl Run {
         self.end(found);
         if is_encoded {
             bare.clone_into(&mut self.text);
+            self.first = at;
             self.lines = 1;
             self.next = line.number + 1;
         }
     }
 
-    fn end(&mut self, found: &mut dyn FnMut(String)) {
+    fn end(&mut self, found: &mut dyn FnMut(usize, String)) {
         // A single line was decoded by `in_line` already.
         if self.lines > 1 {
-            found_base64(&self.text, found);
+            let first = self.first;
+            found_base64(&self.text, &mut |text| found(first, text));
         }
         self.text.clear();
         self.lines = 0;

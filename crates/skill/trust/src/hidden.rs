@@ -22,6 +22,8 @@ pub(crate) fn hidden(text: &str, is_code: bool) -> Hidden {
     let mut run = 0_usize;
     let mut next = 0;
     let mut line = 1_u32;
+    // The line that the run began in: the next character may be lines below.
+    let mut run_line = 1;
     let mut counted = 0;
     let flush =
         |tags: &mut String, bytes: &mut Vec<u8>, line: u32, texts: &mut Vec<(u32, String)>| {
@@ -42,8 +44,9 @@ pub(crate) fn hidden(text: &str, is_code: bool) -> Hidden {
         line = line.saturating_add(u32::try_from(ends).unwrap_or(u32::MAX));
         counted = at;
         if at != next {
-            flush(&mut tags, &mut bytes, line, &mut found.texts);
+            flush(&mut tags, &mut bytes, run_line, &mut found.texts);
             run = 0;
+            run_line = line;
         }
         next = at + c.len_utf8();
         run += 1;
@@ -64,7 +67,7 @@ pub(crate) fn hidden(text: &str, is_code: bool) -> Hidden {
             }
         }
     }
-    flush(&mut tags, &mut bytes, line, &mut found.texts);
+    flush(&mut tags, &mut bytes, run_line, &mut found.texts);
     found
 }
 

@@ -36,7 +36,9 @@ pub(crate) enum HostKind {
     Free,
     /// Looks like a known host, and is another.
     Lookalike,
-    /// This machine, a private network, or a name that examples use.
+    /// A name that examples use, and that a person or an agent fills in later.
+    Example,
+    /// This machine, or a private network.
     Private,
 }
 
@@ -64,8 +66,13 @@ impl HostKind {
             Self::Catcher => "host-catcher",
             Self::Free => "host-free",
             Self::Lookalike => "host-lookalike",
-            Self::Private => "private-host",
+            Self::Example | Self::Private => "private-host",
         }
+    }
+
+    /// Tells whether it is no host of somebody else's.
+    pub(crate) fn is_own(self) -> bool {
+        matches!(self, Self::Example | Self::Private)
     }
 
     /// Tells whether nobody is responsible for its contents.
@@ -91,6 +98,7 @@ impl Hosts {
                     "short" => Some(HostKind::Short),
                     "catcher" => Some(HostKind::Catcher),
                     "free" => Some(HostKind::Free),
+                    "example" => Some(HostKind::Example),
                     "private" => Some(HostKind::Private),
                     _ => None,
                 };
@@ -143,7 +151,7 @@ impl Hosts {
                 start: scheme,
                 end: from + length,
                 is_plain: matches!(scheme_name.as_str(), "http" | "ftp" | "ws" | "tcp")
-                    && kind != HostKind::Private,
+                    && !kind.is_own(),
                 name,
                 kind,
             });

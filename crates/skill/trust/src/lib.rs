@@ -32,7 +32,8 @@
 //! | `rules`, `judge` | the rules, read; signals that occur together → findings |
 //! | `hosts` | the hosts of a text, classified |
 //! | `names` | names that pretend to be others: of skills, and of packages |
-//! | `hidden`, `manifest` | invisible characters; scripts that packages run when they are installed |
+//! | `hidden`, `manifest` | invisible characters; commands that an installation, or an agent's host, runs unasked |
+//! | `flow` | what is read from a store of secrets, followed by its names to where it is sent |
 //! | `quality`, `trifecta` | how good a skill is; what a set of skills can do together |
 //!
 //! Not here: holds, refusals and stored reports (`registry`); problems of form, and
@@ -50,6 +51,7 @@
 mod changes;
 mod decode;
 mod files;
+mod flow;
 mod hidden;
 mod hosts;
 mod judge;

@@ -29,6 +29,10 @@ impl LineScope {
     pub(crate) const HIDDEN: Self = Self(64);
     /// Decoded text.
     pub(crate) const DECODED: Self = Self(128);
+    /// A command that a package manager runs when it installs.
+    pub(crate) const INSTALL: Self = Self(Self::SCRIPT.0 | 256);
+    /// A command that an agent's host starts by itself: a hook, or a server of tools.
+    pub(crate) const UNASKED: Self = Self(Self::SCRIPT.0 | 512);
     /// Text that an agent or a program acts on.
     pub(crate) const CODE: Self = Self(4 | 8 | 32 | 64 | 128);
     /// Text that is read, and not run.
@@ -59,6 +63,11 @@ impl LineScope {
 
     pub(crate) fn has(self, scope: Self) -> bool {
         self.0 & scope.0 != 0
+    }
+
+    /// Tells whether it is one of `scope`, in all respects.
+    pub(crate) fn is(self, scope: Self) -> bool {
+        self.0 & scope.0 == scope.0
     }
 }
 
@@ -265,6 +274,7 @@ impl<'a> Reader<'a> {
     fn markdown(&mut self, lines: impl Iterator<Item = (&'a str, u32)>) {
         let mut fence: Option<(&'a str, LineScope)> = None;
         let mut is_front = false;
+        let mut is_hook = false;
         let mut is_comment = false;
         let mut goes_on = false;
         let mut parents: [&'a str; 7] = [""; 7];
@@ -303,7 +313,16 @@ impl<'a> Reader<'a> {
                 } else if is_fence {
                     is_front = true;
                 } else if !start.is_empty() {
-                    self.push(line, number, LineScope::FRONT);
+                    let is_key =
+                        line.starts_with(|c: char| c.is_alphabetic() || c == '"' || c == '\'');
+                    if is_key {
+                        is_hook = line.trim_start_matches(['"', '\'']).starts_with("hooks");
+                    }
+                    if is_hook {
+                        self.command(line, number, LineScope::UNASKED);
+                    } else {
+                        self.push(line, number, LineScope::FRONT);
+                    }
                 }
                 has_begun = true;
                 continue;

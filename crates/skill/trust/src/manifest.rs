@@ -1,8 +1,10 @@
-//! Scripts that packages run when they are installed, and packages that a skill installs.
+//! Commands that nobody asks for: scripts that packages run when they are installed, hooks and
+//! servers that an agent's host starts. And the packages that a skill installs.
 
 use serde_json::Value;
 
 use super::files::file_name;
+use super::lines::LineScope;
 
 /// Scripts of `package.json` that `npm install` runs.
 const UNASKED: &[&str] = &[
@@ -13,27 +15,91 @@ const UNASKED: &[&str] = &[
     "prepublish",
 ];
 
-/// Returns the commands of a `package.json` that an installation runs, each with its line.
-pub(crate) fn install_scripts(path: &str, text: &str) -> Vec<(u32, String)> {
-    if file_name(path) != "package.json" {
+/// Keys of settings below which a `command` is started by the agent's host.
+const STARTED: &[&str] = &["hooks", "mcpServers", "mcp_servers", "servers"];
+/// The most commands of one file; it is judged by its text as well.
+const MAX_COMMANDS: usize = 200;
+
+/// A command that nobody asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Command {
+    /// The line of the file, from 1.
+    pub(crate) line: u32,
+    pub(crate) text: String,
+    /// Says who starts it.
+    pub(crate) scope: LineScope,
+}
+
+/// Returns the commands of a file of JSON that nobody asks for.
+pub(crate) fn unasked(path: &str, text: &str) -> Vec<Command> {
+    let is_package = file_name(path) == "package.json";
+    let is_json = path
+        .rsplit_once('.')
+        .is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json"));
+    let is_settings = || {
+        STARTED
+            .iter()
+            .any(|key| text.contains(&format!("\"{key}\"")))
+    };
+    if !is_json || !(is_package || is_settings()) {
         return Vec::new();
     }
-    let Ok(Value::Object(manifest)) = serde_json::from_str(text) else {
+    let Ok(read) = serde_json::from_str::<Value>(text) else {
         return Vec::new();
     };
-    let scripts = manifest.get("scripts").and_then(Value::as_object);
     let mut found = Vec::new();
-    for (name, command) in scripts.into_iter().flatten() {
+    let scripts = read.get("scripts").and_then(Value::as_object);
+    for (name, command) in scripts.into_iter().flatten().filter(|_| is_package) {
         if let (true, Some(command)) = (UNASKED.contains(&name.as_str()), command.as_str()) {
-            found.push((line_of(text, name), command.to_owned()));
+            found.push(Command {
+                line: line_of(text, name),
+                text: command.to_owned(),
+                scope: LineScope::INSTALL,
+            });
         }
     }
+    started(&read, false, text, &mut found);
     found
 }
 
-/// The first line with a name in quotes, from 1: the reader of JSON keeps no lines.
+/// Adds the commands, and the addresses of servers, below a key of [`STARTED`].
+fn started(value: &Value, is_below: bool, text: &str, found: &mut Vec<Command>) {
+    if let Value::Array(items) = value {
+        for item in items {
+            started(item, is_below, text, found);
+        }
+    }
+    let Value::Object(fields) = value else { return };
+    if is_below {
+        let words: Vec<&str> = ["command", "args", "url", "serverUrl"]
+            .iter()
+            .filter_map(|key| fields.get(*key))
+            .flat_map(|value| match value {
+                Value::String(word) => vec![word.as_str()],
+                Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+                _ => Vec::new(),
+            })
+            .collect();
+        // The longest is the least likely to stand elsewhere.
+        if let Some(longest) = words.iter().max_by_key(|word| word.len())
+            && found.len() < MAX_COMMANDS
+        {
+            found.push(Command {
+                line: line_of(text, longest),
+                text: words.join(" "),
+                scope: LineScope::UNASKED,
+            });
+        }
+    }
+    for (key, value) in fields {
+        let is_below = is_below || STARTED.contains(&key.as_str());
+        started(value, is_below, text, found);
+    }
+}
+
+/// The first line with a text in quotes, from 1: the reader of JSON keeps no lines.
 fn line_of(text: &str, name: &str) -> u32 {
-    let quoted = format!("\"{name}\"");
+    let quoted = Value::from(name).to_string();
     let line = text.lines().position(|line| line.contains(&quoted));
     u32::try_from(line.unwrap_or(0) + 1).unwrap_or(0)
 }

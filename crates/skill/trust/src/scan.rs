@@ -6,6 +6,7 @@ use model::{credentials, is_placeholder};
 
 use super::decode::{Decoded, decoded};
 use super::files::{Content, SIZE_CAP, content};
+use super::flow::flows;
 use super::hidden::hidden;
 use super::hosts::{Host, HostKind};
 use super::judge::{Case, finding};
@@ -164,6 +165,11 @@ impl Scan<'_> {
             );
             block += 1;
         }
+        // Commands that nobody asks for are judged as scripts of their own.
+        for command in manifest::unasked(path, &plain) {
+            let like = blank(command.line, command.scope, u32::MAX - command.line);
+            push(&mut all, &command.text, &like);
+        }
         if let Some(line) = self.decode(&mut all, block) {
             self.report(
                 "layered-encoding",
@@ -175,8 +181,9 @@ impl Scan<'_> {
         let mut hits = self.rules.signals.find(&all.lines, &mut self.budget);
         self.hosts(&all, &mut hits);
         self.scopes(&all, &mut hits);
+        let flows = flows(&all.lines, &hits, &self.rules.signals, &mut self.budget);
+        hits.extend(flows);
         self.credentials(path, text);
-        self.manifest(path, &plain, &mut hits, &mut all);
         self.packages(path, &all);
         for hit in &hits {
             let scope = all
@@ -258,13 +265,17 @@ impl Scan<'_> {
                 is_plain,
             } in self.rules.hosts.find(&line.text)
             {
-                let risky = kind.is_risky().then_some("host-risky");
-                let plain = is_plain.then_some("host-plain");
-                let found = ["host", kind.signal()]
-                    .into_iter()
-                    .chain(risky)
-                    .chain(plain);
-                hits.extend(found.filter_map(|signal| {
+                let is_strange = !matches!(kind, HostKind::Known | HostKind::Private);
+                let found = [
+                    (true, "host"),
+                    (true, kind.signal()),
+                    (kind.is_risky(), "host-risky"),
+                    (is_plain, "host-plain"),
+                    (kind == HostKind::Example, "host-example"),
+                    (is_strange, "host-strange"),
+                ];
+                let found = found.into_iter().filter(|(holds, _)| *holds);
+                hits.extend(found.filter_map(|(_, signal)| {
                     Some(Hit {
                         signal: signals.id(signal)?,
                         line: at,
@@ -272,7 +283,7 @@ impl Scan<'_> {
                         end,
                     })
                 }));
-                if kind != HostKind::Private && self.report.hosts.len() < MAX_HOSTS {
+                if !kind.is_own() && self.report.hosts.len() < MAX_HOSTS {
                     self.report.hosts.insert(name);
                 }
             }
@@ -287,6 +298,8 @@ impl Scan<'_> {
                 (LineScope::HIDDEN.has(line.scope), "is-hidden"),
                 (is_decoded, "is-decoded"),
                 (is_decoded && line.block % 4 > 0, "is-layered"),
+                (line.scope.is(LineScope::INSTALL), "install-time"),
+                (line.scope.is(LineScope::UNASKED), "runs-unasked"),
             ] {
                 let signal = self.rules.signals.id(signal).filter(|_| holds);
                 hits.extend(signal.map(|signal| Hit::of_line(signal, at)));
@@ -298,10 +311,7 @@ impl Scan<'_> {
         let mut count = 0;
         for found in credentials(text) {
             let credential = text.get(found.at..found.at + found.len).unwrap_or_default();
-            if !found.is_certain
-                || is_placeholder(credential)
-                || found.what == "a password in an address"
-            {
+            if is_placeholder(credential) {
                 continue;
             }
             count += 1;
@@ -317,29 +327,6 @@ impl Scan<'_> {
                 u32::try_from(line).unwrap_or(u32::MAX),
                 found.what,
             );
-        }
-    }
-
-    /// Judges the install scripts of a package as scripts of their own.
-    fn manifest(&mut self, path: &str, text: &str, hits: &mut Vec<Hit>, all: &mut Lines<'_>) {
-        let found = manifest::install_scripts(path, text);
-        let install = self.rules.signals.id("install-time");
-        let from = all.lines.len();
-        for (number, command) in found {
-            push(
-                all,
-                &command,
-                &blank(number, LineScope::SCRIPT, u32::MAX - number),
-            );
-        }
-        let new = all.lines.get(from..).unwrap_or_default();
-        let mut more = self.rules.signals.find(new, &mut self.budget);
-        for hit in &mut more {
-            hit.line += from;
-        }
-        hits.extend(more);
-        if let Some(signal) = install {
-            hits.extend((from..all.lines.len()).map(|line| Hit::of_line(signal, line)));
         }
     }
 

@@ -19,7 +19,7 @@ const MAX_WHOLE_LINE_BYTES: usize = 4 * 1024;
 const WINDOW_BEFORE_BYTES: usize = 512;
 const WINDOW_AFTER_BYTES: usize = 2 * 1024;
 
-/// Signals that no expression finds: they come from `hosts`, `names`, `hidden` and `lines`.
+/// Signals that no expression finds: they come from `hosts`, `lines`, `manifest` and `flow`.
 const OTHERS: &[&str] = &[
     "host",
     "host-known",
@@ -32,10 +32,14 @@ const OTHERS: &[&str] = &[
     "host-free",
     "host-lookalike",
     "host-plain",
+    "host-example",
+    "host-strange",
     "is-hidden",
     "is-decoded",
     "is-layered",
     "private-host",
+    "runs-unasked",
+    "secret-flow",
 ];
 
 #[derive(Debug)]

@@ -8,9 +8,10 @@ use facets::{Facets, Inferred};
 use imbl::OrdSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use trust::Verdict;
 use trust::quality::{self, QualityFactors};
 
-use super::LocalSkill;
+use super::{LocalSkill, ScanFacts};
 use model::{
     Block, Digest, FilePath, MAX_STANDARD_DESCRIPTION_CHARS, Severity, SkillId, TrustTier, Version,
     VersionNumber, Yank, is_standard_name,
@@ -108,6 +109,20 @@ impl Head {
     pub fn quality(&self, now: Timestamp) -> Option<f64> {
         let base = self.summary.as_ref()?.quality?;
         Some(quality::score(base, self.standing(now)))
+    }
+
+    /// Returns the verdict of the scan of its active version; none where that was not scanned yet.
+    #[must_use]
+    pub fn verdict(&self) -> Option<Verdict> {
+        let summary = self.summary.as_ref()?;
+        let verdict = summary.verdict.unwrap_or(Verdict::Passed);
+        summary.quality.map(|_| verdict)
+    }
+
+    /// Returns whether the scan found something to review in its active version.
+    #[must_use]
+    pub fn is_warned(&self) -> bool {
+        self.verdict() > Some(Verdict::Passed)
     }
 
     /// Returns the factors of its quality that are not in its files.
@@ -228,6 +243,9 @@ pub struct Summary {
     /// The share of the version in the quality of the skill; none where it was not scanned yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality: Option<f64>,
+    /// The verdict of the scan that `quality` is from; none: it passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// The categories and technologies that are inferred from the version.
     #[serde(default)]
     // In the head: lists could not use it in the search index, and to infer it from files at
@@ -317,11 +335,11 @@ pub(super) fn meant_technology(word: &str) -> Cow<'static, str> {
 }
 
 impl Summary {
-    /// Makes the summary of a version with this share in the quality of its skill.
+    /// Makes the summary of a version with this scan.
     #[must_use]
-    pub fn new(version: &Version, quality: Option<f64>) -> Self {
+    pub fn new(version: &Version, scan: Option<ScanFacts>) -> Self {
         let skill = &version.skill;
-        Self {
+        let mut summary = Self {
             name: skill.name.clone(),
             description: skill.description.clone(),
             category: skill.category.clone(),
@@ -333,10 +351,21 @@ impl Summary {
             inferred: facets::infer(skill, &version.files),
             problems: Some(warnings(version)),
             requires: Some(required_by(version)),
-            quality,
+            quality: None,
+            verdict: None,
             display_name: skill.display_name.clone(),
             disable_model_invocation: skill.disable_model_invocation,
+        };
+        if let Some(scan) = scan {
+            summary.set_scan(scan);
         }
+        summary
+    }
+
+    /// Takes over a scan of its version.
+    pub(super) fn set_scan(&mut self, ScanFacts { quality, verdict }: ScanFacts) {
+        self.quality = Some(quality);
+        self.verdict = (verdict > Verdict::Passed).then_some(verdict);
     }
 }
 

@@ -21,8 +21,8 @@ use trust::{Change, Report, Verdict, changes};
 use super::scans::{SCANS, Scan};
 use super::{Caller, Described, Error, Head, HoldPolicy, Plan, Registry, VersionState};
 use model::{
-    Digest, EventKind, Principal, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
-    open_token, seal_token,
+    Digest, EventKind, Principal, SkillId, SkillKey, TrustTier, Version, VersionNumber,
+    VersionSelector, open_token, seal_token,
 };
 use store::{Table, TableId};
 
@@ -101,27 +101,29 @@ pub struct Reviewed {
     pub active: Option<VersionNumber>,
 }
 
-/// Returns the reason to hold what was scanned; none where policy lets it pass. `before` is the
-/// report of the version before it.
+/// Returns the finding that a verdict is from, as a clause; none of a verdict that passed.
+pub(super) fn cause(report: &Report) -> Option<String> {
+    let mut findings = report.findings.iter();
+    let finding = findings
+        .find(|found| found.verdict() == report.verdict)
+        .filter(|_| report.verdict != Verdict::Passed)?;
+    let place = match (finding.path.as_str(), finding.line) {
+        ("", _) => String::new(),
+        (path, 0) => format!(" ({path})"),
+        (path, line) => format!(" ({path}:{line})"),
+    };
+    Some(format!("the scan found: {}{place}", finding.title))
+}
+
+/// Returns the reason to hold what was scanned of a skill of this tier; none where policy lets it
+/// pass. `before` is the report of the version before it.
 pub(super) fn objection(
     policy: HoldPolicy,
+    tier: TrustTier,
     report: &Report,
     before: impl FnOnce() -> Result<Option<Report>, Error>,
 ) -> Result<Option<String>, Error> {
-    let found = |verdict: Verdict| {
-        let finding = report.findings.iter().find(|f| f.verdict() == verdict)?;
-        let place = match (finding.path.as_str(), finding.line) {
-            ("", _) => String::new(),
-            (path, 0) => format!(" ({path})"),
-            (path, line) => format!(" ({path}:{line})"),
-        };
-        Some(format!("the scan found: {}{place}", finding.title))
-    };
-    let reason = match report.verdict {
-        Verdict::Failed => found(Verdict::Failed),
-        Verdict::Warning if policy >= HoldPolicy::Warning => found(Verdict::Warning),
-        _ => None,
-    };
+    let reason = cause(report).filter(|_| policy.holds(report.verdict, tier));
     if reason.is_some() || policy < HoldPolicy::Changes {
         return Ok(reason);
     }

@@ -103,7 +103,7 @@ pub use prepared::Prepared;
 pub use publish::{Outcome, Published};
 pub use repair::Repaired;
 pub use rescan::Rescanned;
-pub use scans::{Scan, Scanned};
+pub use scans::{Scan, ScanFacts, Scanned};
 pub use storage::{Holding, StorageLimit, StorageLimits};
 pub use store::Compacted;
 use store::{Batch, CommitError, LogPosition, Mode, Store, Table, TableId};

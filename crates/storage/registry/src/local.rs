@@ -302,7 +302,8 @@ impl Registry {
         // Never compared with a version that was held itself, or the next save would let the
         // same change pass.
         let passed = before.and_then(|before| before.passed());
-        let reason = objection(policy.hold, &scan.report, || Ok(passed.cloned()))?;
+        let (hold, tier) = (policy.hold.of_what_is_served(), policy.tiers.of(&id));
+        let reason = objection(hold, tier, &scan.report, || Ok(passed.cloned()))?;
         let hold = reason.map(|reason| Hold {
             reason,
             time: now,
@@ -332,7 +333,7 @@ impl Registry {
         let is_offered = hold.is_none();
         let head = Head {
             active: is_offered.then_some(number),
-            summary: is_offered.then(|| Summary::new(&version, Some(scan.base()))),
+            summary: is_offered.then(|| Summary::new(&version, Some(scan.facts()))),
             held: hold.iter().map(|_| number).collect(),
             bytes: Some(version.size()),
             created_at: before.map_or(now, |before| before.head.created_at),

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::{Audience, Claims, Head, Names, StorageLimits};
 use model::{SkillId, TrustTier};
+use trust::Verdict;
 
 /// The new versions that wait for approval. Each policy holds what the ones before it hold. None
 /// holds nothing: a version with the verdict `failed` is handed out only when a person approved
@@ -14,15 +15,40 @@ use model::{SkillId, TrustTier};
 #[serde(rename_all = "lowercase")]
 pub enum HoldPolicy {
     /// Versions with the verdict `failed`.
-    #[default]
     Failed,
-    /// Versions with the verdict `warning`.
+    /// Versions with the verdict `warning` of skills that the operator does not trust: those of
+    /// the tiers `community` and `unverified`.
+    #[default]
+    Untrusted,
+    /// All versions with the verdict `warning`.
     Warning,
     /// Updates that bring a host, a power or a finding of weight that the version before
     /// did not have.
     Changes,
     /// All of them.
     All,
+}
+
+impl HoldPolicy {
+    /// Returns whether a verdict alone holds a new version of a skill of this tier.
+    pub(super) fn holds(self, verdict: Verdict, tier: TrustTier) -> bool {
+        match verdict {
+            Verdict::Passed => false,
+            Verdict::Warning if self == Self::Untrusted => tier > TrustTier::Verified,
+            Verdict::Warning => self >= Self::Warning,
+            Verdict::Failed => true,
+        }
+    }
+
+    /// Returns the policy for what nobody publishes: stored versions that are scanned again, and
+    /// folders around an agent. What is served goes on with a warning, where the operator did not
+    /// ask for more.
+    pub(super) fn of_what_is_served(self) -> Self {
+        match self {
+            Self::Untrusted => Self::Failed,
+            asked => asked,
+        }
+    }
 }
 
 /// The trusted sources of skills: ids, or beginnings of ids up to a `/`, such as `github/acme`.

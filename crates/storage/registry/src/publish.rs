@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::head::SemanticEntry;
-use super::holds::{HOLDS, Hold, objection};
+use super::holds::{HOLDS, Hold, cause, objection};
 use super::outcome::skill_event;
 use super::scans::{self, SCANS, Scan};
 use super::{
-    Bundle, Caller, Candidate, DIGESTS, Error, Head, Plan, Prepared, Registry, SEMANTICS, Summary,
-    VERSIONS, VersionState, put_head,
+    Bundle, Caller, Candidate, DIGESTS, Error, Head, Plan, Policy, Prepared, Registry, SEMANTICS,
+    Summary, VERSIONS, VersionState, put_head,
 };
 use executor::{Kind, Stop};
 use model::{
@@ -46,6 +46,9 @@ pub struct Published {
     /// Its verdict; none where it was published before there were scans.
     #[serde(default)]
     pub verdict: Option<Verdict>,
+    /// The finding that the verdict is from, as a clause; none where it passed.
+    #[serde(default)]
+    pub cause: Option<String>,
 }
 
 /// Returns the version after the highest: its patch raised, or the release of a pre-release. It
@@ -292,7 +295,7 @@ impl Registry {
             // costs a review instead of another upload.
             let hold = self.hold(&id, live, scan, (activate, objection.as_deref()), caller)?;
             let activates = activate && hold.is_none();
-            let summary = activates.then(|| Summary::new(&version, Some(scan.base())));
+            let summary = activates.then(|| Summary::new(&version, Some(scan.facts())));
             let head = next_head(head, &id, &version, summary);
             let mut batch = new_version(&key, &version, &contents);
             batch.pinned(&pinned);
@@ -315,6 +318,7 @@ impl Registry {
                 version: VersionState::new(&head, &version, None, hold.as_ref()),
                 entry: version.skill.entry.clone(),
                 verdict: Some(scan.report.verdict),
+                cause: cause(&scan.report),
             };
             put_head(&mut batch, revision, head);
             self.claim(&mut batch, &id, caller, &mut claims)?;
@@ -343,7 +347,8 @@ impl Registry {
             let scan = scan.transpose()?.flatten();
             Ok(scan.map(|scan| scan.report.clone()))
         };
-        let reason = objection(self.inner.policy.hold, &scan.report, before)?;
+        let Policy { hold, tiers, .. } = &self.inner.policy;
+        let reason = objection(*hold, tiers.of(id), &scan.report, before)?;
         let reason = reason.or_else(|| own.map(str::to_owned));
         Ok(reason.map(|reason| Hold {
             reason,
@@ -379,7 +384,8 @@ impl Registry {
             outcome: Outcome::Unchanged,
             version: VersionState::new(&head, &version, yank.as_ref(), hold.as_ref()),
             entry: version.skill.entry.clone(),
-            verdict: scan.map(|scan| scan.report.verdict),
+            verdict: scan.as_ref().map(|scan| scan.report.verdict),
+            cause: scan.and_then(|scan| cause(&scan.report)),
         };
         if !activate {
             return Ok(Plan::Done(published));

@@ -119,8 +119,8 @@ impl Registry {
     /// Returns the summary of a skill whose active version this is.
     pub(super) fn summary(&self, id: &SkillId, version: &Version) -> Result<Summary, Error> {
         let stored = self.inner.store.get(&SCANS, &(id.key(), version.number))?;
-        let quality = stored.map(|stored| stored.value.base());
-        Ok(Summary::new(version, quality))
+        let scan = stored.map(|stored| stored.value.facts());
+        Ok(Summary::new(version, scan))
     }
 
     /// The same of a version by its number.

@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use super::head::SemanticEntry;
 use super::scans::SCANS;
 use super::yanks::YANKS;
-use super::{DIGESTS, Error, HEADS, Head, Registry, SEMANTICS, Summary, VERSIONS, put_head};
+use super::{
+    DIGESTS, Error, HEADS, Head, Registry, SEMANTICS, ScanFacts, Summary, VERSIONS, put_head,
+};
 use model::{Digest, SkillId, SkillKey, Version, VersionNumber};
 use store::{Batch, prefix};
 
@@ -35,8 +37,8 @@ struct VersionSummary {
     last: Option<Version>,
     /// The highest that is neither withdrawn nor held.
     newest: Option<Version>,
-    /// The share of each in the quality of the skill.
-    quality: BTreeMap<VersionNumber, f64>,
+    /// What lists show of the scan of each.
+    scans: BTreeMap<VersionNumber, ScanFacts>,
     active: Option<Version>,
     numbers: BTreeSet<VersionNumber>,
     /// The highest semantic version: a version may be lower than one before it.
@@ -47,7 +49,7 @@ struct VersionSummary {
 
 impl VersionSummary {
     fn summary(&self, version: Option<&Version>) -> Option<Summary> {
-        version.map(|of| Summary::new(of, self.quality.get(&of.number).copied()))
+        version.map(|of| Summary::new(of, self.scans.get(&of.number).copied()))
     }
 }
 
@@ -139,7 +141,7 @@ impl Registry {
             let yanked = inline.is_some_and(|inline| inline.contains_key(&number))
                 || store.get(&YANKS, &(key.clone(), number))?.is_some();
             if let Some(scan) = store.get(&SCANS, &(key.clone(), number))? {
-                kept.quality.insert(number, scan.value.base());
+                kept.scans.insert(number, scan.value.facts());
             }
             if !yanked && self.stored_hold(key, number)?.is_none() {
                 kept.newest = Some(version.clone());

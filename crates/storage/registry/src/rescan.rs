@@ -113,8 +113,10 @@ impl Registry {
         // Before the lock: a scan takes long, and a version does not change meanwhile.
         let found = self.executor().run_fallible(Kind::Import, read).await?;
         // The stricter policies hold new versions; this one was published before.
-        let policy = self.inner.policy.hold.min(HoldPolicy::Warning);
-        let objection = objection(policy, &found.report, || Ok(None))?;
+        let policy = self.inner.policy.hold.of_what_is_served();
+        let policy = policy.min(HoldPolicy::Warning);
+        let tier = head.trust_tier();
+        let objection = objection(policy, tier, &found.report, || Ok(None))?;
         let system = Caller::new(Principal::system());
         let key = head.id.key();
         let _queue = self.lock(&key).await;
@@ -137,7 +139,7 @@ impl Registry {
             let is_active = head.active == Some(number);
             let is_news = before.as_ref().is_none_or(|before| {
                 before.report.verdict != found.report.verdict || before.quality != found.quality
-            });
+            }) || head.verdict() != Some(found.report.verdict);
             let scan = Scan {
                 review,
                 ..found.clone()
@@ -167,9 +169,9 @@ impl Registry {
             if !is_active || !is_news {
                 return Ok(Plan::Quiet(batch, false));
             }
-            // Lists and searches read the quality from the head.
+            // Lists and searches read the verdict and the quality from the head.
             if let Some(summary) = &mut head.summary {
-                summary.quality = Some(scan.base());
+                summary.set_scan(scan.facts());
             }
             let (mut edit, event) =
                 self.record(revision, head, EventKind::Scanned, &version, &system);

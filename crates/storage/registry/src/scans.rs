@@ -15,7 +15,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trust::quality::{self, Facts, Part};
-use trust::{Change, Input, KnownNames, Report, Scanner};
+use trust::{Change, Input, KnownNames, Report, Scanner, Verdict};
 
 use super::{Audience, Catalog, Error, Head, Hold, Registry, Review, Upload};
 use executor::{Kind, Stop};
@@ -47,6 +47,24 @@ impl Scan {
     pub fn base(&self) -> f64 {
         quality::base(&self.quality)
     }
+
+    /// Returns what lists show of it.
+    #[must_use]
+    pub fn facts(&self) -> ScanFacts {
+        ScanFacts {
+            quality: self.base(),
+            verdict: self.report.verdict,
+        }
+    }
+}
+
+/// The facts of a scan that lists show, of the active version.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScanFacts {
+    /// The share of the version in the quality of its skill.
+    pub quality: f64,
+    /// The verdict.
+    pub verdict: Verdict,
 }
 
 /// A decoded scan in the cache, and the commit that wrote it.
@@ -207,6 +225,19 @@ impl Registry {
                 Some(value)
             }
         })
+    }
+
+    /// Returns the verdict on a version; none where it was not scanned yet. Of the active one it
+    /// reads no record.
+    ///
+    /// # Errors
+    /// The record is damaged, or the store cannot be read.
+    pub fn verdict_of(&self, head: &Head, number: VersionNumber) -> Result<Option<Verdict>, Error> {
+        if head.active == Some(number) {
+            return Ok(head.verdict());
+        }
+        let scan = self.scan_of(head, number)?;
+        Ok(scan.map(|scan| scan.report.verdict))
     }
 
     /// Returns the scan of a version by the current rules, held or not, with the changes since

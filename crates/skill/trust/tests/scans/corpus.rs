@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use repertoire_trust::{Input, Report, Scanner, Verdict};
 
-/// Shares of the skills that may be held, and blocked, in hundredths.
-const MAX_WARNING: usize = 8;
-const MAX_FAILED: usize = 2;
+/// The share of the skills that may be flagged, and so held where nobody says otherwise, in
+/// hundredths.
+const MAX_FLAGGED: usize = 1;
 
 /// The folders of skills below a folder, each with its files.
 fn skills(root: &Path) -> BTreeMap<String, Vec<(String, Vec<u8>)>> {
@@ -64,7 +64,7 @@ fn scan(folder: &str, files: &[(String, Vec<u8>)]) -> Report {
 
 #[test]
 #[ignore = "nightly: some 500 public skills"]
-fn few_public_skills_are_held_and_hardly_one_is_blocked() {
+fn hardly_one_in_a_hundred_public_skills_is_flagged() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpus");
     if !root.exists() {
         testing::skip("there are no public skills at ../shared/corpus");
@@ -113,13 +113,7 @@ fn few_public_skills_are_held_and_hardly_one_is_blocked() {
     for ((rule, severity, confidence), count) in &by_rule {
         println!("{count} skills: {rule} {severity}/{confidence}");
     }
-    let share = |verdict| counts.get(&verdict).copied().unwrap_or(0) * 100;
-    assert!(
-        share(Verdict::Warning) <= MAX_WARNING * skills.len(),
-        "{counts:?}"
-    );
-    assert!(
-        share(Verdict::Failed) <= MAX_FAILED * skills.len(),
-        "{counts:?}"
-    );
+    let passed = counts.get(&Verdict::Passed).copied().unwrap_or(0);
+    let flagged = skills.len() - passed;
+    assert!(flagged * 100 <= MAX_FLAGGED * skills.len(), "{counts:?}");
 }

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use repertoire_trust::{Input, Report, Scanner, Verdict, rules};
 
-struct Case {
-    title: String,
-    verdict: String,
+pub(crate) struct Case {
+    pub(crate) title: String,
+    pub(crate) verdict: String,
     name: String,
     tools: Vec<String>,
     files: Vec<(String, String)>,
@@ -28,8 +28,11 @@ fn tagged(text: &str) -> String {
     format!("{before}{}{after}", tags.collect::<String>())
 }
 
-fn cases() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+/// The cases of a folder of these tests.
+pub(crate) fn cases(folder: &str) -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(folder);
     let mut paths: Vec<_> = fs::read_dir(folder)
         .expect("a folder")
         .map(|entry| entry.expect("an entry").path())
@@ -84,7 +87,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-fn scan(case: &Case) -> Report {
+pub(crate) fn scan(case: &Case) -> Report {
     let files: Vec<(&str, &[u8])> = case
         .files
         .iter()
@@ -101,7 +104,7 @@ fn scan(case: &Case) -> Report {
 
 #[test]
 fn every_labelled_skill_gets_its_verdict() {
-    let cases = cases();
+    let cases = cases("cases");
     let mut wrong = Vec::new();
     for case in &cases {
         let report = scan(case);
@@ -148,7 +151,7 @@ const OF_BYTES: &[&str] = &[
 
 #[test]
 fn every_rule_finds_something_in_a_labelled_skill() {
-    let cases = cases();
+    let cases = cases("cases");
     let found: BTreeSet<String> = cases
         .iter()
         .filter(|case| case.verdict != Verdict::Passed.name())

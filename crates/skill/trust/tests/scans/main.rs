@@ -2,5 +2,7 @@
 
 mod bytes;
 mod corpus;
+mod held_back;
 mod labelled;
 mod speed;
+mod tokens;

@@ -58,6 +58,7 @@ fn head((id, name, state): Step) -> Head {
             technologies: Vec::new(),
             other_categories: Vec::new(),
             quality: None,
+            verdict: None,
             inferred: ::facets::Facets::default(),
             display_name: String::new(),
             disable_model_invocation: false,

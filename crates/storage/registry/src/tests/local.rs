@@ -233,6 +233,26 @@ async fn what_is_held_in_a_folder_is_held_after_it_was_no_skill_for_a_moment() {
     assert_eq!(seen, [(1, false), (2, true), (2, true), (3, true)]);
 }
 
+#[tokio::test]
+async fn a_folder_around_an_agent_is_held_for_a_warning_only_where_the_operator_asks_for_it() {
+    let warned = format!("{}{}\n", text("a", "b"), super::holds::WARNED);
+    let is_held = |hold| {
+        let (_directory, registry) = super::holds::holding(hold);
+        let skill = local(&registry, "project", &warned, None);
+        let seen = registry.with_local(Arc::new(LocalSkills::new([Arc::clone(&skill)])));
+        let warned = seen
+            .local_heads()
+            .iter()
+            .map(|head| head.is_warned())
+            .collect();
+        (skill.held().is_some(), warned)
+    };
+    let served: (bool, Vec<bool>) = (false, vec![true]);
+    assert_eq!(is_held(HoldPolicy::default()), served);
+    assert_eq!(is_held(HoldPolicy::Failed), served);
+    assert_eq!(is_held(HoldPolicy::Warning), (true, Vec::new()));
+}
+
 /// A registry that holds what does something new.
 fn cautious() -> Registry {
     let store = Store::in_memory(&Options::default());

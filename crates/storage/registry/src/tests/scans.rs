@@ -1,6 +1,6 @@
 //! What is scanned, when, and what it is compared with.
 
-use super::holds::{harmful, held, operator, with};
+use super::holds::{WARNED, harmful, held, operator, with};
 use super::*;
 use crate::scans::SCANS;
 use trust::Verdict;
@@ -189,4 +189,39 @@ async fn a_name_is_an_imitation_of_trusted_skills_of_others_alone() {
         imitations("github/third", "github/other").await,
         Vec::<String>::new()
     );
+}
+
+#[tokio::test]
+async fn what_is_served_goes_on_with_a_warning_where_newer_rules_only_warn_of_it() {
+    let world = World::new();
+    let registry = &world.registry;
+    world.published(ID, &text("", WARNED)).await;
+    assert_eq!(held(registry), [(ID.to_owned(), 1)]);
+    approve(&world, 1).await;
+    // As older rules saw it: nothing was found, and nobody reviewed it.
+    make_old(&world, 1, |scan| {
+        scan.report.findings.clear();
+        scan.report.verdict = Verdict::Passed;
+        scan.review = None;
+    })
+    .await;
+    let rescanned = registry.rescan().await.expect("scanned");
+    assert_eq!(
+        rescanned,
+        Rescanned {
+            scanned: 1,
+            held: 0
+        }
+    );
+    let head = registry.head(&skill(ID)).expect("a head");
+    assert_eq!(
+        (head.active, head.verdict(), head.is_warned()),
+        (Some(number(1)), Some(Verdict::Warning), true)
+    );
+    let verdict = registry.verdict_of(&head, number(1)).expect("read");
+    assert_eq!(verdict, Some(Verdict::Warning));
+    // The same from the stored head.
+    let world = world.again().await;
+    let head = world.registry.head(&skill(ID)).expect("a head");
+    assert_eq!(head.verdict(), Some(Verdict::Warning));
 }
