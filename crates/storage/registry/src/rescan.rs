@@ -159,7 +159,7 @@ impl Registry {
                     head.summary = next.transpose()?;
                 }
                 let (mut edit, event) =
-                    self.edit(revision, head, EventKind::Held, &version, &system);
+                    self.edit(revision, head, EventKind::Held, &version, &system)?;
                 edit.put(&HOLDS, &at, &hold);
                 edit.put(&SCANS, &at, &scan);
                 return Ok(Plan::Write(edit, event, true));
@@ -172,7 +172,7 @@ impl Registry {
                 summary.quality = Some(scan.base());
             }
             let (mut edit, event) =
-                self.record(revision, head, EventKind::Scanned, &version, &system);
+                self.record(revision, head, EventKind::Scanned, &version, &system)?;
             edit.put(&SCANS, &at, &scan);
             Ok(Plan::Write(edit, event, false))
         })

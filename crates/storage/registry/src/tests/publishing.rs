@@ -272,6 +272,10 @@ impl Claims for Asked {
         Ok(Claim::Added)
     }
 
+    fn keeps_names(&self, holder: &SkillId, _: &Principal) -> bool {
+        holder.author() == "owned"
+    }
+
     fn published(&self, _: &SkillId) {}
 }
 
