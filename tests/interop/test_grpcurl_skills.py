@@ -309,7 +309,7 @@ def test_a_withdrawn_version_answers_only_when_asked_for_exactly(grpcurl):
 
 def test_activating_an_older_version_is_the_rollback(grpcurl):
     old, _ = history(grpcurl, "github/acme/rolled")
-    answer = grpcurl.call("Registry/ActivateVersion", {"skillId": "rolled", "versionNumber": 1}).answer
+    answer = grpcurl.call("Registry/ActivateVersion", {"skillId": "github/acme/rolled", "versionNumber": 1}).answer
     assert timeless(answer) == {
         "skillId": "github/acme/rolled",
         "version": version(1, "1.0.0", old, active=True),

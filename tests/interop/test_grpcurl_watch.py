@@ -56,7 +56,7 @@ def test_a_watch_shows_only_what_was_asked_for(grpcurl):
         publish(grpcurl, "other")
         grpcurl.call("Registry/DeleteSkill", {"skillId": "github/watch/other"}).answer
         published = publish(grpcurl, "asked")
-        grpcurl.call("Registry/YankVersion", {"skillId": "asked", "versionNumber": 1}).answer
+        grpcurl.call("Registry/YankVersion", {"skillId": "github/watch/asked", "versionNumber": 1}).answer
         grpcurl.call("Registry/DeleteSkill", {"skillId": "github/watch/asked"}).answer
         yanked, deleted = event(watch.next()), event(watch.next())
     withdrawn = {**without(published, "activeVersion"), "type": "EVENT_TYPE_YANKED"}

@@ -246,7 +246,7 @@ def next_page(query):
     return lambda answers: {**query, "page_token": answers[-1]["next_page_token"]}
 
 
-def wrong_names(rpc, name):
+def wrong_names(rpc, name, unknown="SKILL_NOT_FOUND"):
     """What every rpc that takes a skill says of one that is not there, or not named."""
     return [
         case(f"{name} of an unknown skill", rpc, NOBODY, "SKILL_NOT_FOUND"),
@@ -254,7 +254,7 @@ def wrong_names(rpc, name):
         case(f"{name} without a skill", rpc, {}, "MISSING_PARAMETER", BY_TOOL),
         case(f"{name} of a skill that is a number", rpc, {"skill_id": 7}, "INVALID_PARAMETER", BY_TOOL),
         case(f"{name} of a name too long", rpc, {"skill_id": "x" * 401}, "INVALID_PARAMETER"),
-        case(f"{name} of no name at all", rpc, {"skill_id": "a/b"}, "SKILL_NOT_FOUND"),
+        case(f"{name} of no name at all", rpc, {"skill_id": "a/b"}, unknown),
         case(f"{name} with a key too many", rpc, {**ID, "extra": 1, "more": 2}, "INVALID_PARAMETER", BY_JSON),
     ]
 
@@ -495,8 +495,13 @@ VERSIONS = [
     case("a skill that is held", "GetSkill", {"skill_id": "held"}, "VERSION_HELD"),
     case("a version that is approved by who is elsewhere", "ApproveVersion", REVIEW, "OPERATOR_ONLY", NO_TOOL),
     case("a version that is rejected by who is elsewhere", "RejectVersion", REVIEW, "OPERATOR_ONLY", NO_TOOL),
+    case(
+        "a short name by a skill that does not hold it", "SetShortName",
+        {"short_name": "history", "holder_id": "github/acme/gone"}, "NAME_HELD", NO_TOOL,
+    ),
+    case("a short name by a short name", "SetShortName", {"short_name": "history", "holder_id": "history"}, "FULL_ID_REQUIRED", NO_TOOL),
     case("a skill that is blocked", "UpdateBlocklist", {"action": "add", "skill_id": "github/acme/sealed", "reason": "Old"}),
-    case("a block without a reason", "UpdateBlocklist", {"action": "add", "skill_id": "history"}, "MISSING_PARAMETER"),
+    case("a block without a reason", "UpdateBlocklist", {"action": "add", "skill_id": HISTORY["skill_id"]}, "MISSING_PARAMETER"),
     case("a refresh without a feed", "UpdateBlocklist", {"action": "refresh"}, "SOURCE_UNAVAILABLE"),
     case("what is blocked", "ListBlocked", {}, faces=NO_TOOL),
     case("versions", "ListVersions", HISTORY),
@@ -840,7 +845,7 @@ CHANGES = [
     deed("a deletion repeated", "deleted-again", [("DeleteSkill", {"idempotency_key": "deleted-again"})] * 2),
     deed("a skill after its deletion", "phoenix", [("DeleteSkill", {}), ("PublishSkill", {"files": skill("phoenix")})]),
     case("a deletion of a bundled skill", "DeleteSkill", BUILTIN, "SKILL_READ_ONLY"),
-    *wrong_names("DeleteSkill", "a deletion"),
+    *wrong_names("DeleteSkill", "a deletion", "FULL_ID_REQUIRED"),
     *(
         wrong
         for rpc in NUMBERED

@@ -187,13 +187,13 @@ def held(scene):
     scene.serve()
     publish(scene.server, "local/global/setup", {"SKILL.md": DANGEROUS})
     scene.run("show", "setup")
-    scene.run("review", "approve", "setup", "1", "--reason", "Read it", "--server", scene.url)
+    scene.run("review", "approve", "local/global/setup", "1", "--reason", "Read it", "--server", scene.url)
 
 
 def withdrawn(scene):
     scene.serve()
     publish(scene.server, "local/global/refunds", {"SKILL.md": skill_md("refunds")})
-    done = subprocess.run([BIN, "yank", "refunds", "1", "--server", scene.url], env=clean_environment(), timeout=CALL_SECONDS)
+    done = subprocess.run([BIN, "yank", "local/global/refunds", "1", "--server", scene.url], env=clean_environment(), timeout=CALL_SECONDS)
     assert done.returncode == 0
     scene.run("show", "refunds")
 

@@ -261,17 +261,26 @@ fn a_version_is_named_by_its_number_or_by_its_semantic_version() {
     }
     let number = |said: &Value| said["version"]["version_number"].clone();
     assert_eq!(
-        number(&workspace.json(&["activate", "refunds", "1.1.0"])),
+        number(&workspace.json(&["activate", "local/global/refunds", "1.1.0"])),
         2
     );
-    assert_eq!(number(&workspace.json(&["activate", "refunds", "1"])), 1);
-    let yanked = workspace.json(&["yank", "refunds", "2.0.0-rc.1", "--reason", "early"]);
+    assert_eq!(
+        number(&workspace.json(&["activate", "local/global/refunds", "1"])),
+        1
+    );
+    let yanked = workspace.json(&[
+        "yank",
+        "local/global/refunds",
+        "2.0.0-rc.1",
+        "--reason",
+        "early",
+    ]);
     assert_eq!(
         json!([number(&yanked), yanked["version"]["yanked"]]),
         json!([3, true])
     );
     assert_eq!(
-        number(&workspace.json(&["unyank", "refunds", "2.0.0-rc.1"])),
+        number(&workspace.json(&["unyank", "local/global/refunds", "2.0.0-rc.1"])),
         3
     );
     let sides = |args: &[&str]| {
@@ -298,14 +307,26 @@ fn a_version_is_named_by_its_number_or_by_its_semantic_version() {
         workspace.json(&["review", "show", "refunds", "3.0.0"])["version_number"],
         4
     );
-    let rejected = workspace.json(&["review", "reject", "refunds", "3.0.0", "--reason", "harm"]);
+    let rejected = workspace.json(&[
+        "review",
+        "reject",
+        "local/global/refunds",
+        "3.0.0",
+        "--reason",
+        "harm",
+    ]);
     assert_eq!(number(&rejected), 4);
     let approved = workspace.json(&[
-        "review", "approve", "refunds", "3.0.0", "--reason", "a test",
+        "review",
+        "approve",
+        "local/global/refunds",
+        "3.0.0",
+        "--reason",
+        "a test",
     ]);
     assert_eq!(number(&approved), 4);
     let refused = |version: &str| {
-        let output = workspace.run(&["activate", "refunds", version]);
+        let output = workspace.run(&["activate", "local/global/refunds", version]);
         assert_eq!(output.status.code(), Some(1), "{version}");
         let said: Value = serde_json::from_slice(&output.stderr).expect("JSON");
         let error = &said["error"];

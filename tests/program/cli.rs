@@ -93,7 +93,7 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
             .expect("lines")
             .contains("-One.\n+Two.\n")
     );
-    let active = workspace.json(&["activate", "refunds", "1"]);
+    let active = workspace.json(&["activate", "local/global/refunds", "1"]);
     assert_eq!(
         (&active["previous_version"], &active["version"]["active"]),
         (&json!(2), &json!(true))
@@ -108,10 +108,10 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
             .stdout
             .ends_with(b"Two.\n")
     );
-    let yanked = workspace.json(&["yank", "refunds", "1", "--reason", "wrong"]);
+    let yanked = workspace.json(&["yank", "local/global/refunds", "1", "--reason", "wrong"]);
     assert_eq!(yanked["active_version"], 2);
     assert_eq!(
-        workspace.json(&["unyank", "refunds", "1"])["active_version"],
+        workspace.json(&["unyank", "local/global/refunds", "1"])["active_version"],
         2
     );
     let metrics = workspace.json(&["metrics", "refunds"]);
@@ -122,7 +122,7 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
     assert_eq!(export["archive"]["file_name"], "refunds-1.1.0.zip");
     assert!(Path::new(&file).is_file());
 
-    let refused = workspace.refusal(&["delete", "refunds"]);
+    let refused = workspace.refusal(&["delete", "local/global/refunds"]);
     assert!(
         refused["error"]["recovery_suggestions"][0]
             .as_str()
@@ -130,7 +130,7 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
             .contains("--yes")
     );
     assert_eq!(
-        workspace.json(&["delete", "refunds", "--yes"])["versions_deleted"],
+        workspace.json(&["delete", "local/global/refunds", "--yes"])["versions_deleted"],
         2
     );
     let gone = workspace.refusal(&["show", "refunds"]);
@@ -208,7 +208,7 @@ fn compacting_keeps_every_skill_and_drops_what_nothing_uses() {
     );
     workspace.json(&["publish", &kept]);
     workspace.json(&["publish", &gone]);
-    workspace.json(&["delete", "gone", "--yes"]);
+    workspace.json(&["delete", "local/global/gone", "--yes"]);
     let contents = |verified: &Value| verified["contents"].as_u64().expect("a count");
     let before = workspace.json(&["verify"]);
     workspace.json(&["compact"]);
@@ -253,10 +253,16 @@ fn a_skill_says_who_requires_it_and_so_does_taking_it_away() {
     assert!(listed.contains("\nlocal/global/disputes  "), "{listed}");
     assert!(listed.ends_with("\n1 skill\n"), "{listed}");
     let told = "it is required by local/global/disputes";
-    let blocked = said(&["block", "add", "refunds", "--reason", "It lies."]);
+    let blocked = said(&[
+        "block",
+        "add",
+        "local/global/refunds",
+        "--reason",
+        "It lies.",
+    ]);
     assert!(blocked.lines().any(|line| line == told), "{blocked}");
-    said(&["block", "remove", "refunds"]);
-    let yanked = said(&["yank", "refunds", "1"]);
+    said(&["block", "remove", "local/global/refunds"]);
+    let yanked = said(&["yank", "local/global/refunds", "1"]);
     assert!(yanked.lines().any(|line| line == told), "{yanked}");
     let deleted = said(&["delete", "local/global/refunds", "--yes"]);
     assert!(deleted.lines().any(|line| line == told), "{deleted}");
@@ -348,7 +354,7 @@ fn a_watch_ends_after_so_many_seconds_or_events() {
     let nothing = workspace.json(&["watch", "--max-seconds", "1", "--config", &config]);
     let token = nothing["resume_token"].as_str().expect("a token");
     workspace.json(&["publish", &folder]);
-    workspace.json(&["yank", "refunds", "1"]);
+    workspace.json(&["yank", "local/global/refunds", "1"]);
     let output = workspace.run(&[
         "watch",
         "--resume",

@@ -195,8 +195,15 @@ fn no_command_sends_a_terminal_what_an_author_or_a_file_wants_it_to_act_on() {
     assert!(published.contains("created"), "{published:?}");
     // Some of it nobody sees, so it is held.
     assert!(published.contains("held"), "{published:?}");
-    let approved =
-        run(&["review", "approve", "evil", "1", "--reason", "a test"]).expect("a terminal");
+    let approved = run(&[
+        "review",
+        "approve",
+        "local/global/evil",
+        "1",
+        "--reason",
+        "a test",
+    ])
+    .expect("a terminal");
     assert!(approved.contains("approved"), "{approved:?}");
     std::fs::write(format!("{folder}/esc\u{1b}[31m\u{202e}.txt"), "x").expect("a file");
     for args in [

@@ -197,7 +197,7 @@ async fn no_rpc_hands_out_a_blocked_skill_and_those_that_would_say_so() {
     indexed(&world).await;
     let block = v1::UpdateBlocklistRequest {
         action: v1::BlocklistAction::Add.into(),
-        skill_id: "sealed".to_owned(),
+        skill_id: ID.to_owned(),
         reason: "It steals keys".to_owned(),
         ..Default::default()
     };
@@ -327,7 +327,7 @@ async fn what_is_no_rpc_hands_out_none_of_it_either_until_it_is_unblocked() {
         let told: Json = serde_json::from_slice(&output.stdout).unwrap_or_default();
         (output.status.code(), told)
     };
-    let blocked = run(&["block", "add", "sealed", "--reason", "It steals keys"]);
+    let blocked = run(&["block", "add", ID, "--reason", "It steals keys"]);
     let expected = json!({"action": "add", "skill_id": ID, "blocklist_size": 1, "affected_installed_skills": []});
     assert_eq!(blocked, (Some(0), expected));
     assert_eq!(says_so().await, Vec::<String>::new());
@@ -347,7 +347,7 @@ async fn what_is_no_rpc_hands_out_none_of_it_either_until_it_is_unblocked() {
         .send()
         .await;
     assert_eq!(remote.refusal(), (403, "OPERATOR_ONLY".to_owned()));
-    let unblocked = run(&["block", "remove", "sealed"]);
+    let unblocked = run(&["block", "remove", ID]);
     let expected = json!({"action": "remove", "skill_id": ID, "blocklist_size": 0, "affected_installed_skills": []});
     assert_eq!(unblocked, (Some(0), expected));
     let mut after = Vec::new();
@@ -376,7 +376,7 @@ async fn what_is_no_rpc_hands_out_none_of_a_version_that_is_held_until_it_is_app
     assert_eq!(says_so().await, Vec::<String>::new());
     let data = server.data.to_str().expect("a path");
     let approve = [
-        "review", "approve", "sealed", "1", "--reason", "a test", "--data", data,
+        "review", "approve", ID, "1", "--reason", "a test", "--data", data,
     ];
     assert_eq!(support::command(&approve).status.code(), Some(0));
     let mut after = Vec::new();

@@ -69,7 +69,7 @@ async fn the_routes_of_the_specification_answer() {
         .await
         .json();
     assert_eq!(first["version"]["core_content"], "Ask for the receipt.\n");
-    let back = "/api/v1/skills/refund-desk/versions/1/activate";
+    let back = "/api/v1/skills/local/global/refund-desk/versions/1/activate";
     let back = post(&server, back, json!({})).await.json();
     assert_eq!(back["previous_version"], 2);
     let metrics = get(url, "/api/v1/skills/refund-desk/metrics").await.json();
@@ -81,7 +81,7 @@ async fn the_routes_of_the_specification_answer() {
     let diff = diff.await.json();
     assert_eq!(diff["files"][0]["path"], "SKILL.md");
 
-    let gone = ask(url, "DELETE", "/api/v1/skills/refund-desk")
+    let gone = ask(url, "DELETE", "/api/v1/skills/local/global/refund-desk")
         .send()
         .await;
     assert_eq!(gone.json()["versions_deleted"], 2);

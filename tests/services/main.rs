@@ -24,6 +24,7 @@ mod oidc;
 mod otlp;
 mod relevance;
 mod server;
+mod short_names;
 mod stalls;
 mod sync;
 mod trust;

@@ -68,7 +68,11 @@ fn a_person_publishes_harm_looks_at_it_and_decides() {
     let reason = ["--reason", "It is our own address"];
     let (code, rejected) = run(
         &data,
-        &[&["review", "reject", "refunds", "2"], &reason[..]].concat(),
+        &[
+            &["review", "reject", "local/global/refunds", "2"],
+            &reason[..],
+        ]
+        .concat(),
     );
     let why = "a reviewer rejected it: It is our own address";
     assert_eq!(
@@ -79,7 +83,11 @@ fn a_person_publishes_harm_looks_at_it_and_decides() {
     assert_eq!(code, 0, "the version before goes on serving");
     let (code, approved) = run(
         &data,
-        &[&["review", "approve", "refunds", "2"], &reason[..]].concat(),
+        &[
+            &["review", "approve", "local/global/refunds", "2"],
+            &reason[..],
+        ]
+        .concat(),
     );
     assert_eq!((code, &approved["active_version"]), (0, &json!(2)));
     let (_, shown) = run(&data, &["show", "refunds"]);

@@ -15,7 +15,7 @@ async fn every_kind_of_refusal_has_its_status_and_its_code() {
     let server = Server::with(&[], "limits:\n  streams: 1\n");
     let url = &server.url;
     publish(&server, "a/b/c", "1.0.0").await;
-    let yank = post(&server, "/api/v1/skills/c/versions/1/yank", json!({})).await;
+    let yank = post(&server, "/api/v1/skills/a/b/c/versions/1/yank", json!({})).await;
     assert_eq!(yank.status, 200);
     let refusal = async |verb: &str, path: &str, body: Option<Value>| {
         let request = ask(url, verb, path);

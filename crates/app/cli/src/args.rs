@@ -23,7 +23,7 @@ Examples:
   repertoire search review a pull request       what helps with a task
   repertoire list --category database           what is there
   repertoire show write_sql                     one skill, in full
-  repertoire activate my-skill 3                roll back to version 3
+  repertoire activate github/acme/refunds 3     roll back to version 3
 
 Commands that read or write skills talk to the server that --server names, else to
 the one that has the data directory open, else open the data directory themselves;

@@ -10,9 +10,9 @@ use contract::v1;
 
 const EXAMPLES: &str = "\
 Examples:
-  repertoire block                                            what is blocked, and why
-  repertoire block add refunds --reason 'It sends keys away'  it can no longer be found
-  repertoire block remove refunds                             it is there again";
+  repertoire block                      what is blocked, and why
+  repertoire block add github/acme/refunds --reason 'It sends keys away'
+  repertoire block remove github/acme/refunds";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -39,7 +39,7 @@ pub(super) enum Action {
 
 #[derive(Debug, Args)]
 pub(super) struct Add {
-    /// The skill: its id or its short name.
+    /// The skill: its full id.
     pub(super) skill: String,
     /// Why, for those who use it.
     #[arg(long)]

@@ -15,6 +15,7 @@ Examples:
   repertoire namespace set github/acme --visibility private  only its owners see its skills
   repertoire namespace set github/acme --add-owner token:ada --add-owner oidc:acme/1234
   repertoire namespace set github/acme --visibility default  what the config file says
+  repertoire namespace give refunds --from github/acme/refunds --to github/acme-2/refunds
 
 Who sees the skills of a namespace; to everybody else they do not exist:
   public    every caller that may read
@@ -37,6 +38,8 @@ pub(super) enum Action {
     List,
     /// Set who sees the skills of a namespace, and who owns it.
     Set(Set),
+    /// Give a short name that a skill of a namespace holds to another skill, or up.
+    Give(Give),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -64,6 +67,18 @@ pub(super) struct Set {
     /// Owner to remove. Can be given more than once.
     #[arg(long = "remove-owner", value_name = "CALLER")]
     remove_owners: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Give {
+    /// The short name, such as `refunds`.
+    name: String,
+    /// The full id of the skill that holds it.
+    #[arg(long, value_name = "ID")]
+    from: String,
+    /// The full id of the skill that gets it. [default: it leads to the next skill of the name]
+    #[arg(long, value_name = "ID")]
+    to: Option<String>,
 }
 
 const NAMESPACES: List<v1::NamespaceInfo> = List::new(&[
@@ -94,6 +109,7 @@ pub(super) async fn namespace(client: &Client, options: Namespace, output: &Outp
     match options.action {
         None | Some(Action::List) => list(client, output).await,
         Some(Action::Set(options)) => set(client, options, output).await,
+        Some(Action::Give(options)) => give(client, options, output).await,
     }
 }
 
@@ -141,4 +157,24 @@ async fn set(client: &Client, options: Set, output: &Output) -> Done {
         visibility(&info),
         owners(&info),
     ))
+}
+
+async fn give(client: &Client, options: Give, output: &Output) -> Done {
+    let request = v1::SetShortNameRequest {
+        short_name: options.name,
+        holder_id: options.from,
+        skill_id: options.to.unwrap_or_default(),
+        idempotency_key: String::new(),
+    };
+    let answer = output.answer(client.registry().set_short_name(request).await?)?;
+    let (name, from, to) = (
+        &answer.short_name,
+        &answer.previous_holder_id,
+        &answer.holder_id,
+    );
+    let outcome = match to.as_str() {
+        "" => format!("{from} gave {name} up"),
+        to => format!("{name} leads to {to} now {FAINT}(before: {from}){FAINT:#}"),
+    };
+    output.line(&format!("{GOOD}moved{GOOD:#} {outcome}"))
 }

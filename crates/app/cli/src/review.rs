@@ -11,8 +11,8 @@ const EXAMPLES: &str = "\
 Examples:
   repertoire review                                    what waits
   repertoire review show refunds 3                     all that was found in version 3
-  repertoire review approve refunds 3 --reason 'Read it; the address is our own'
-  repertoire review reject refunds 3 --reason 'It sends ~/.ssh to another host'";
+  repertoire review approve github/acme/refunds 3 --reason 'Read it; the address is our own'
+  repertoire review reject github/acme/refunds 3 --reason 'It sends ~/.ssh to another host'";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

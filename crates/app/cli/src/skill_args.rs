@@ -65,7 +65,7 @@ pub(super) struct OfVersion {
 
 #[derive(Debug, Args)]
 pub(super) struct OfNamed {
-    /// The skill: its id or its short name.
+    /// The skill: its full id.
     pub(super) skill: String,
     /// The version: its number, or its semantic version.
     pub(super) version: String,

@@ -23,7 +23,7 @@ pub(super) struct Yank {
 
 #[derive(Debug, Args)]
 pub(super) struct Delete {
-    /// The skill: its id or its short name.
+    /// The skill: its full id.
     skill: String,
     /// Do not ask.
     #[arg(long, short = 'y')]

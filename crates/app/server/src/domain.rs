@@ -123,7 +123,8 @@ impl Domain {
             let tokens = Tokens::open(store.clone()).map_err(StartError::Tokens)?;
             let sign_in = SignIn::new(&config.access, tokens.clone(), Arc::clone(&clock))
                 .map_err(StartError::Setting)?;
-            let access = AccessService::new(tokens.clone(), namespaces.clone(), Arc::clone(&clock));
+            let (named, skills) = (namespaces.clone(), registry.clone());
+            let access = AccessService::new(tokens.clone(), named, skills, Arc::clone(&clock));
             let audit = Audit::new(store.clone(), config.audit, Arc::clone(&clock));
             let (stored, at) = (store.clone(), Arc::clone(&clock));
             let learning = learning::open(stored, at, &config.learning, &host, &registry)?;

@@ -31,6 +31,8 @@ pub enum EventKind {
     Rejected,
     /// The active version was scanned by other rules, with another result.
     Scanned,
+    /// A short name was given to the skill, or the skill gave one up.
+    Named,
 }
 
 /// An event, stored in the same atomic write as its effect.

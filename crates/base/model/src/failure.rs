@@ -171,6 +171,10 @@ codes! {
     SkillNotInstalled = "SKILL_NOT_INSTALLED", 2003, NotFound;
     /// The skill could not be installed, or removed; the message says why.
     SkillInstallFailed = "SKILL_INSTALL_FAILED", 2004, State;
+    /// The short name belongs to another skill.
+    NameHeld = "NAME_HELD", 2028, Denied;
+    /// The skill must be named by its full id.
+    FullIdRequired = "FULL_ID_REQUIRED", 2029, Invalid;
     /// The skill is not on the blocklist.
     SkillNotBlocked = "SKILL_NOT_BLOCKED", 2023, NotFound;
     /// A skill's files do not make a skill.

@@ -121,6 +121,19 @@ impl Skill {
             .chain(composability)
             .filter(move |text| known.insert(*text))
     }
+
+    /// Returns the targets of its rules that require another skill, to be replaced.
+    pub fn requirements_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let compatibility = self.compatibility_rules.iter_mut();
+        let compatibility = compatibility
+            .filter(|rule| rule.kind == CompatibilityRuleType::Requires)
+            .map(|rule| &mut rule.skill);
+        let composability = self.composability_rules.iter_mut();
+        let composability = composability
+            .filter(|rule| rule.kind == ComposabilityRuleType::Requires)
+            .map(|rule| &mut rule.skill);
+        compatibility.chain(composability)
+    }
 }
 
 /// The output of a skill.

@@ -15,6 +15,7 @@ use contract::handlers::{self, Answer, View};
 use contract::{action_from_wire, action_on_wire, v1};
 use model::{Clock, Failure, SkillPattern};
 use namespaces::Namespaces;
+use registry::Registry;
 
 fn actions_on_wire(actions: Actions) -> Vec<i32> {
     actions
@@ -78,6 +79,7 @@ fn rights(actions: &[i32], skills: &[String], sees: &[String]) -> Result<Rights,
 pub struct AccessService {
     tokens: Tokens,
     namespaces: Namespaces,
+    registry: Registry,
     clock: Arc<dyn Clock>,
 }
 
@@ -90,10 +92,16 @@ impl std::fmt::Debug for AccessService {
 impl AccessService {
     /// Creates the service over the tokens and namespaces of a server.
     #[must_use]
-    pub fn new(tokens: Tokens, namespaces: Namespaces, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        tokens: Tokens,
+        namespaces: Namespaces,
+        registry: Registry,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         Self {
             tokens,
             namespaces,
+            registry,
             clock,
         }
     }
@@ -183,7 +191,8 @@ impl handlers::Access for AccessService {
         request: Request<v1::SetNamespaceRequest>,
     ) -> Answer<v1::SetNamespaceResponse> {
         let (access, now) = (access(&request), self.clock.now());
-        let set = namespace::set(&self.namespaces, &access, request.into_inner(), now);
+        let of = (&self.namespaces, &self.registry);
+        let set = namespace::set(of, &access, request.into_inner(), now);
         Ok(Response::new(set.await?))
     }
 }

@@ -41,12 +41,12 @@ pub(super) async fn update(
         v1::BlocklistAction::Add => {
             // Through `stored`, so that a folder around the caller cannot stand in for the skill.
             let add = async |id| registry.block(&id, &reason, caller).await;
-            let added = stored.write(&skill_id, caller, add).await;
+            let added = stored.write(&skill_id, add).await;
             Some(added?)
         }
         v1::BlocklistAction::Remove => {
             let remove = async |id| registry.unblock(&id, caller).await;
-            let removed = stored.write(&skill_id, caller, remove).await;
+            let removed = stored.write(&skill_id, remove).await;
             Some(removed?)
         }
         v1::BlocklistAction::Refresh if refresh_from_community.unwrap_or(FEED) => {

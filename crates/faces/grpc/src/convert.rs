@@ -44,7 +44,7 @@ same_variants!(pub(super) fn trust_tier / trust_tier_of(TrustTier) -> TrustTier 
 
 same_variants!(pub(super) fn event_type / event_kind(EventKind) -> EventType {
     Published, Activated, Yanked, Unyanked, Deleted, Blocked, Unblocked, Held, Approved, Rejected,
-    Scanned
+    Scanned, Named,
 });
 
 same_variants!(pub(super) fn outcome(Outcome) -> PublishOutcome { Created, Updated, Unchanged });

@@ -9,6 +9,7 @@ use ::access::{Access, Caller};
 use contract::v1;
 use model::{Code, Failure, open_token, seal_token};
 use namespaces::{Change, Namespace, Namespaces, NewVisibility, Visibility};
+use registry::Registry;
 
 // Sealed into page tokens, so that no token of another list is taken for one of this.
 const PAGE: &str = "namespaces";
@@ -64,7 +65,7 @@ pub(super) fn list(
 }
 
 pub(super) async fn set(
-    namespaces: &Namespaces,
+    (namespaces, registry): (&Namespaces, &Registry),
     access: &Access,
     request: v1::SetNamespaceRequest,
     now: Timestamp,
@@ -81,6 +82,11 @@ pub(super) async fn set(
         add_owners,
         remove_owners,
     };
+    // Before more callers see the skills, so that no name leads to one of them for a moment.
+    if namespaces.widens(&namespace, &change, access)? {
+        let by = registry::Caller::new(access.caller.principal.clone());
+        registry.claim_again(&namespace, &by).await?;
+    }
     let changed = namespaces.change(&namespace, change, access, now).await;
     Ok(v1::SetNamespaceResponse {
         info: Some(info(namespaces, &changed?)),

@@ -129,7 +129,7 @@ impl handlers::Registry for RegistryService {
             idempotency_key: _,
         } = request.into_inner();
         let delete = async |id| self.registry.delete(&id, &caller).await;
-        let deleted = self.stored.write(&skill_id, &caller, delete).await?;
+        let deleted = self.stored.write(&skill_id, delete).await?;
         Ok(Response::new(v1::DeleteSkillResponse {
             skill_id: deleted.id.to_string(),
             versions_deleted: deleted.versions,
@@ -151,7 +151,7 @@ impl handlers::Registry for RegistryService {
         } = request.into_inner();
         let version = named(version_number, &semantic_version)?;
         let yank = async |id| self.registry.yank(&id, version, &reason, &caller).await;
-        let withdrawn = self.stored.write(&skill_id, &caller, yank).await?;
+        let withdrawn = self.stored.write(&skill_id, yank).await?;
         Ok(Response::new(v1::YankVersionResponse {
             skill_id: withdrawn.id.to_string(),
             version: Some(convert::state(withdrawn.version)),
@@ -177,7 +177,7 @@ impl handlers::Registry for RegistryService {
         } = request.into_inner();
         let version = named(version_number, &semantic_version)?;
         let unyank = async |id| self.registry.unyank(&id, version, &caller).await;
-        let withdrawn = self.stored.write(&skill_id, &caller, unyank).await?;
+        let withdrawn = self.stored.write(&skill_id, unyank).await?;
         Ok(Response::new(v1::UnyankVersionResponse {
             skill_id: withdrawn.id.to_string(),
             version: Some(convert::state(withdrawn.version)),
@@ -263,11 +263,41 @@ impl handlers::Registry for RegistryService {
         } = request.into_inner();
         let version = named(version_number, &semantic_version)?;
         let activate = async |id| self.registry.activate(&id, version, &caller).await;
-        let activated = self.stored.write(&skill_id, &caller, activate).await?;
+        let activated = self.stored.write(&skill_id, activate).await?;
         Ok(Response::new(v1::ActivateVersionResponse {
             skill_id: activated.id.to_string(),
             version: Some(convert::state(activated.version)),
             previous_version: number(activated.previous),
+        }))
+    }
+
+    async fn set_short_name(
+        &self,
+        request: Request<v1::SetShortNameRequest>,
+    ) -> Answer<v1::SetShortNameResponse> {
+        let key = &request.get_ref().idempotency_key;
+        let caller = caller(&request, "SetShortName", key);
+        let v1::SetShortNameRequest {
+            short_name,
+            holder_id,
+            skill_id,
+            idempotency_key: _,
+        } = request.into_inner();
+        let target = match skill_id.as_str() {
+            "" => None,
+            id => Some(self.stored.full_id(id)?),
+        };
+        let give = async |from| {
+            let to = target.as_ref();
+            self.registry
+                .give_name(&short_name, &from, to, &caller)
+                .await
+        };
+        let moved = self.stored.write(&holder_id, give).await?;
+        Ok(Response::new(v1::SetShortNameResponse {
+            short_name: moved.name,
+            previous_holder_id: moved.from.to_string(),
+            holder_id: moved.to.map(String::from).unwrap_or_default(),
         }))
     }
 

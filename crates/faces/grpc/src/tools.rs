@@ -191,6 +191,7 @@ fn loaded_skill(skill: SessionSkill) -> v1::LoadedSkill {
         version,
         status,
         active,
+        name_leads_to,
     } = skill;
     let declared = version.as_ref().map(|version| &version.skill);
     let tools = declared.into_iter().flat_map(|skill| &skill.tool_configs);
@@ -208,6 +209,7 @@ fn loaded_skill(skill: SessionSkill) -> v1::LoadedSkill {
         context: (!loaded.context.is_empty()).then(|| to_struct(loaded.context)),
         status: loaded_status(status).into(),
         active_version_number: number(active),
+        name_leads_to: name_leads_to.map(String::from).unwrap_or_default(),
         tools: tools
             .filter(|_| status != LoadedStatus::Withdrawn)
             .map(|tool| tool.name.clone())

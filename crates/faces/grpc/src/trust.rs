@@ -243,7 +243,7 @@ pub(super) async fn approve(
     } = service;
     let version = named(version_number, &semantic_version)?;
     let approve = async |id| registry.approve(&id, version, &reason, caller).await;
-    let approved: Reviewed = stored.write(&skill_id, caller, approve).await?;
+    let approved: Reviewed = stored.write(&skill_id, approve).await?;
     Ok(Response::new(v1::ApproveVersionResponse {
         skill_id: approved.id.to_string(),
         version: Some(convert::state(approved.version)),
@@ -268,7 +268,7 @@ pub(super) async fn reject(
     } = service;
     let version = named(version_number, &semantic_version)?;
     let reject = async |id| registry.reject(&id, version, &reason, caller).await;
-    let rejected: Reviewed = stored.write(&skill_id, caller, reject).await?;
+    let rejected: Reviewed = stored.write(&skill_id, reject).await?;
     Ok(Response::new(v1::RejectVersionResponse {
         skill_id: rejected.id.to_string(),
         version: Some(convert::state(rejected.version)),

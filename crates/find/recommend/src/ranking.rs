@@ -60,7 +60,7 @@ impl Candidates {
     }
 
     /// The candidates that are worth reporting, the best first; among equals the more trusted,
-    /// then the one of more quality. Of several with one name one is reported, and of several
+    /// then the one of more quality, then the older. Of several with one name one is reported, and of several
     /// for the same area only, the later ones move back, so that the first are not all alike.
     pub(super) fn best(&self, min: f64) -> Vec<Recommendation> {
         let candidates = self.by_key.values();
@@ -73,6 +73,8 @@ impl Candidates {
             by_score
                 .then_with(|| a.head.trust_tier().cmp(&b.head.trust_tier()))
                 .then_with(|| quality(&b.head).total_cmp(&quality(&a.head)))
+                // Nobody is first by the id that they choose.
+                .then_with(|| a.head.created_at.cmp(&b.head.created_at))
                 .then_with(|| a.head.id.key().cmp(&b.head.id.key()))
         });
         let mut names: BTreeSet<String> = BTreeSet::new();

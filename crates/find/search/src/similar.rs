@@ -106,7 +106,9 @@ impl SearchIndex {
         }
         found.sort_by(|(a, similar_a), (b, similar_b)| {
             let by_similarity = similar_b.total_cmp(similar_a);
-            by_similarity.then_with(|| a.id.key().cmp(&b.id.key()))
+            // Nobody is first by the id that they choose.
+            let age = |head: &Head| (head.trust_tier(), head.created_at, head.id.key());
+            by_similarity.then_with(|| age(a).cmp(&age(b)))
         });
         let total = found.len();
         let skills = found

@@ -54,6 +54,17 @@ impl Claims for Namespaces {
         batch.put(&NAMESPACES, &key, &after);
         Ok(Claim::Added)
     }
+
+    fn keeps_names(&self, holder: &SkillId, by: &Principal) -> bool {
+        let known = self.known();
+        // A source publishes what its operator wants from there, and the operator is bound by no
+        // name.
+        let is_bound = !by.is_source() && *by != Principal::system() && *by != Principal::local();
+        let others = |record: &Arc<Namespace>| !record.owners.is_empty() && !record.is_of(by);
+        known.config.first_publish == FirstPublish::Claims
+            && is_bound
+            && known.get(holder.namespace()).is_some_and(others)
+    }
 }
 
 impl Audience for Namespaces {

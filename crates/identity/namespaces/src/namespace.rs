@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use model::Principal;
 
-/// The visibility of a namespace's skills.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// The visibility of a namespace's skills, from the widest.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
     /// Every caller that may read.

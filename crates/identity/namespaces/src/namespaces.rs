@@ -71,6 +71,19 @@ fn owner(field: &'static str, name: &str) -> Result<Principal, Error> {
     })
 }
 
+/// Checks that a caller may change a namespace.
+fn permit(record: Option<&Namespace>, name: &str, access: &Access) -> Result<(), Error> {
+    let caller = &access.caller.principal;
+    let is_owner = record.is_some_and(|record| record.is_of(caller));
+    if is_owner || access.caller.rights.allow(Action::Administer) {
+        return Ok(());
+    }
+    Err(Error::NotOwner {
+        caller: caller.clone(),
+        namespace: name.to_owned(),
+    })
+}
+
 impl Namespaces {
     /// Opens the records of a store; for all other namespaces the settings hold.
     ///
@@ -143,6 +156,23 @@ impl Namespaces {
         to_the_end(changed).await
     }
 
+    /// Returns whether a change shows the skills of a namespace to more callers.
+    ///
+    /// # Errors
+    /// It is none; the caller may not change it; the store cannot be read.
+    pub fn widens(&self, name: &str, change: &Change, access: &Access) -> Result<bool, Error> {
+        check_name(name)?;
+        let stored = self.stored(&key(name))?.map(|stored| stored.value);
+        permit(stored.as_ref(), name, access)?;
+        let known = self.known();
+        let after = match change.visibility {
+            NewVisibility::Unchanged => return Ok(false),
+            NewVisibility::BySettings => known.config.visibility,
+            NewVisibility::Set(visibility) => visibility,
+        };
+        Ok(after < known.levels.of(name))
+    }
+
     async fn write(
         &self,
         name: &str,
@@ -153,26 +183,19 @@ impl Namespaces {
         let key = key(name);
         let stored = self.stored(&key)?;
         let revision = stored.as_ref().map(|stored| stored.revision);
-        let caller = &access.caller.principal;
-        let is_administrator = access.caller.rights.allow(Action::Administer);
-        let mut record = stored.map_or_else(
-            || Namespace {
-                name: name.to_owned(),
-                visibility: None,
-                owners: Vec::new(),
-                updated_at: now,
-                updated_by: caller.clone(),
-            },
-            |stored| stored.value,
-        );
+        let stored = stored.map(|stored| stored.value);
         // Before anything else is checked: a caller who may not change a namespace learns nothing
         // of its owners from a message.
-        if !is_administrator && !record.is_of(caller) {
-            return Err(Error::NotOwner {
-                caller: caller.clone(),
-                namespace: name.to_owned(),
-            });
-        }
+        permit(stored.as_ref(), name, access)?;
+        let caller = &access.caller.principal;
+        let is_administrator = access.caller.rights.allow(Action::Administer);
+        let mut record = stored.unwrap_or_else(|| Namespace {
+            name: name.to_owned(),
+            visibility: None,
+            owners: Vec::new(),
+            updated_at: now,
+            updated_by: caller.clone(),
+        });
         change.apply(&mut record)?;
         if record.owners.is_empty() && !is_administrator {
             return Err(Error::Parameter {

@@ -113,20 +113,7 @@ impl World {
     }
 
     async fn publish(&self, skill: &str, by: &Principal) -> registry::Published {
-        let text = skill_md(
-            &format!("name: {}\ndescription: Does.", id(skill).slug()),
-            "Body.",
-        );
-        let path = "SKILL.md".parse().expect("a path");
-        let bundle = Bundle {
-            id: Some(id(skill)),
-            files: [(path, text.into())].into(),
-            ..Bundle::default()
-        };
-        let prepared = self.registry.prepare(bundle).await.expect("a skill");
-        let caller = registry::Caller::new(by.clone());
-        let published = self.registry.publish(prepared, "", true, &caller).await;
-        published.expect("published")
+        publish(&self.registry, skill, by).await.expect("published")
     }
 
     fn views(&self) -> Views {
@@ -150,6 +137,26 @@ impl World {
         let authorizer = self.namespaces.authorizer(access, action);
         authorizer.map_or(Ok(()), |authorizer| authorizer.allow(action, skill))
     }
+}
+
+async fn publish(
+    registry: &Registry,
+    skill: &str,
+    by: &Principal,
+) -> Result<registry::Published, registry::Error> {
+    let text = skill_md(
+        &format!("name: {}\ndescription: Does.", id(skill).slug()),
+        "Body.",
+    );
+    let path = "SKILL.md".parse().expect("a path");
+    let bundle = Bundle {
+        id: Some(id(skill)),
+        files: [(path, text.into())].into(),
+        ..Bundle::default()
+    };
+    let prepared = registry.prepare(bundle).await.expect("a skill");
+    let caller = registry::Caller::new(by.clone());
+    registry.publish(prepared, "", true, &caller).await
 }
 
 fn texts(texts: &[&str]) -> Vec<String> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::gate::{Declared, is_called};
 use super::session::{Loaded, Session};
 use super::{Error, Handler, Invocation, LOAD_CORE, Output, Tools, level};
-use lookup::FoundSkill;
+use lookup::{FoundSkill, Lookup};
 use model::{
     FilePath, Principal, Reference, ResourceConfig, SkillId, Version, VersionNumber,
     VersionSelector, inert_line,
@@ -83,6 +83,8 @@ pub struct SessionSkill {
     pub status: LoadedStatus,
     /// The active version now.
     pub active: Option<VersionNumber>,
+    /// The skill to which the short name by which it was loaded leads now, where that is another.
+    pub name_leads_to: Option<SkillId>,
 }
 
 /// A session and its skills.
@@ -143,6 +145,10 @@ impl Tools {
             Some((core, body))
         };
         let given = load.context.clone();
+        let short_name = match &load.skill {
+            Reference::Name(name) => name.clone(),
+            Reference::Id(_) => String::new(),
+        };
         let number = version.number;
         let digest = version.digest;
         let now = inner.clock.now();
@@ -157,6 +163,7 @@ impl Tools {
                             number,
                             digest,
                             is_local: head.is_local(),
+                            short_name,
                             count: 1,
                             loaded_at: now,
                             context: given.unwrap_or_default(),
@@ -167,6 +174,7 @@ impl Tools {
                     let replaced = (loaded.digest != digest).then_some(loaded.number);
                     loaded.count = loaded.count.saturating_add(1);
                     loaded.is_local = head.is_local();
+                    loaded.short_name = short_name;
                     if replaced.is_some() {
                         (loaded.number, loaded.digest, loaded.loaded_at) = (number, digest, now);
                     }
@@ -343,11 +351,14 @@ impl Tools {
             } else {
                 LoadedStatus::Outdated
             };
+            let named = Reference::Name(loaded.short_name.clone());
+            let led_to = Lookup::find_among(&catalog, &named).map(|led_to| led_to.head.id.clone());
             SessionSkill {
                 loaded: loaded.clone(),
                 version,
                 status,
                 active,
+                name_leads_to: led_to.filter(|id| *id != loaded.skill),
             }
         };
         Ok(SessionPage {

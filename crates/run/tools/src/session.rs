@@ -105,6 +105,9 @@ pub struct Loaded {
     /// It came from a folder of the caller, which no other caller may learn of.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_local: bool,
+    /// The short name by which it was last loaded; empty: it was by its id.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub short_name: String,
     /// How often it was loaded.
     pub count: u32,
     /// When this version was loaded.
@@ -124,7 +127,10 @@ impl Session {
 
     /// Bytes that it takes, about.
     fn weight(&self) -> usize {
-        let skill = |loaded: &Loaded| 200 + loaded.skill.as_str().len() + size(&loaded.context);
+        let skill = |loaded: &Loaded| {
+            let names = loaded.skill.as_str().len() + loaded.short_name.len();
+            200 + names + size(&loaded.context)
+        };
         300 + self.skills.iter().map(skill).sum::<usize>()
     }
 }

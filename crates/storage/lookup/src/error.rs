@@ -18,6 +18,14 @@ pub enum Error {
         /// The file.
         path: String,
     },
+    /// A write names its skill by something else than its id.
+    #[error("'{name}' is not the full id of a skill, which this call needs")]
+    FullIdRequired {
+        /// The name.
+        name: String,
+        /// Skills that may be meant.
+        ids: Vec<model::SkillId>,
+    },
     /// Two ways to name a version at once, or none that can be read.
     #[error("{message}")]
     Parameter {
@@ -46,6 +54,15 @@ impl From<Error> for Failure {
                 .detail("skill_id", id)
                 .detail("path", path)
                 .suggest("Read its bytes, as a file of the skill"),
+            Error::FullIdRequired { name, ids } => {
+                let failure = Failure::new(Code::FullIdRequired, message.clone())
+                    .field("skill_id", message)
+                    .detail("name", name);
+                let failure = ids.iter().fold(failure, |failure, id| {
+                    failure.suggest(format!("Write {id}, if you mean this skill"))
+                });
+                failure.suggest("Write the id as `source/author/slug`; the list of skills has it")
+            }
             Error::Parameter { field, .. } => {
                 Failure::new(Code::InvalidParameter, message.clone()).field(field, message)
             }

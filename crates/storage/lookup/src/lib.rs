@@ -4,9 +4,11 @@
 //! Rules:
 //!
 //! * A short name is compared without case, and where there is none with other characters
-//!   between its words. It goes to project before user before global, then to the lowest id. The
-//!   answer always lists the skills that lost, and a skill of the store whose id a folder's
-//!   skill has too. A name that leads nowhere is answered with the nearest names.
+//!   between its words. It goes to project before user before global; of global skills, to the
+//!   one that holds it (`registry`'s `short_names`). The answer always lists the other skills of
+//!   the name, and a skill of the store whose id a folder's skill has too. A name that leads
+//!   nowhere is answered with the nearest names.
+//! * A write names its skill by its full id ([`Lookup::write`]).
 //! * Filters apply before paging. A list walks from its position in the order of ids and, where
 //!   a filter has an index, over that index only.
 //! * Every way to a file gives the same bytes.
@@ -86,10 +88,7 @@ impl Lookup {
         Self { registry }
     }
 
-    /// The skill of an id, or the one that wins a short name.
-    ///
-    /// A short name goes to a skill with an active version; only where none has
-    /// one, to a skill whose versions were all withdrawn.
+    /// The skill of an id, or the one that holds a short name, which may be withdrawn or blocked.
     ///
     /// # Errors
     /// There is no such skill.
@@ -120,10 +119,11 @@ impl Lookup {
             Reference::Name(name) => name,
         };
         let name = catalog.spelled(name)?;
-        let mut skills = catalog.named(&name);
-        let head = Arc::clone(skills.next()?);
-        let others = skills
-            .filter(|head| head.active.is_some())
+        let holder = catalog.holder(&name).filter(|head| !head.deleted);
+        let head = Arc::clone(holder?);
+        let others = catalog
+            .named(&name)
+            .filter(|other| other.active.is_some() && other.id != head.id)
             .map(|head| head.id.clone());
         let shadowed = hidden(catalog, &head.id.key()).chain(others).collect();
         Some(Resolved { head, shadowed })

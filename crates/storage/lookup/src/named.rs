@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Error, FoundSkill, Lookup};
 use model::{Reference, SkillId, VersionSelector};
 use registry::{
-    Archive, Caller, Described, ExportQuery, Head, Scanned, SkillUsage, VersionDiff, VersionPage,
+    Archive, Described, ExportQuery, Head, Scanned, SkillUsage, VersionDiff, VersionPage,
 };
 
 impl Lookup {
@@ -103,23 +103,31 @@ impl Lookup {
         Ok(self.registry.export(&head.id, query).await?)
     }
 
-    /// Writes to a skill; or returns the remembered answer to the same write, where the
-    /// reference leads nowhere any more.
+    /// Writes to a skill that a caller names by its full id.
     ///
     /// # Errors
-    /// There is no such skill, or those of the write.
-    pub async fn write<T: serde::de::DeserializeOwned>(
+    /// The text is no full id, or those of the write.
+    pub async fn write<T>(
         &self,
         skill: &str,
-        caller: &Caller,
         write: impl AsyncFnOnce(SkillId) -> Result<T, registry::Error>,
     ) -> Result<T, Error> {
-        // An id needs no look-up: the write itself fails where there is no such skill.
-        let id = skill.parse();
-        let id = id.or_else(|_| Ok(self.head(&Reference::parse(skill))?.id.clone()));
-        match id {
-            Ok(id) => Ok(write(id).await?),
-            Err(refused) => self.registry.answered(caller)?.ok_or(refused),
-        }
+        Ok(write(self.full_id(skill)?).await?)
+    }
+
+    /// Reads the full id by which a caller names a skill that it judges.
+    ///
+    /// # Errors
+    /// The text is no full id; the error has the ids of the skills that may be meant.
+    pub fn full_id(&self, skill: &str) -> Result<SkillId, Error> {
+        // Whoever approves, withdraws or deletes means one skill, and a short name leads to
+        // another one as soon as its owner moves it.
+        skill.parse().map_err(|_| Error::FullIdRequired {
+            name: skill.to_owned(),
+            ids: match Reference::parse(skill) {
+                Reference::Id(id) => vec![id],
+                Reference::Name(name) => self.registry.catalog().some_named(&name),
+            },
+        })
     }
 }

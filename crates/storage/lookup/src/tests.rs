@@ -86,12 +86,12 @@ fn code(error: Error) -> Code {
 }
 
 #[tokio::test]
-async fn a_short_name_goes_to_project_then_user_then_global_then_the_lowest_id() {
+async fn a_short_name_goes_to_project_then_user_then_to_the_first_of_the_global_ones() {
     let mut world = World::new();
     for id in [
-        "builtin/repertoire/pdf",
-        "github/acme/pdf",
         "local/global/pdf",
+        "github/acme/pdf",
+        "builtin/repertoire/pdf",
     ] {
         world = world.with(id, "name: pdf").await;
     }
@@ -99,7 +99,7 @@ async fn a_short_name_goes_to_project_then_user_then_global_then_the_lowest_id()
         world.resolve("PDF"),
         (
             "builtin/repertoire/pdf".to_owned(),
-            vec!["github/acme/pdf".to_owned(), "local/global/pdf".to_owned()]
+            vec!["local/global/pdf".to_owned(), "github/acme/pdf".to_owned()]
         )
     );
     world = world.with("local/user/pdf", "name: pdf").await;

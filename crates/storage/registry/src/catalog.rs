@@ -10,35 +10,20 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use super::facet::{Facet, facets};
+use super::short_names::Names;
 use super::{Head, Holding, Policy, Tiers};
-use model::{Block, Event, EventKind, Location, SkillId, SkillKey, VersionNumber};
-
-/// Skills by short name, in the order in which they win it.
-type Names = OrdMap<Arc<str>, OrdSet<(Rank, SkillKey)>>;
-
-/// The order in which skills win a short name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Rank {
-    /// Comes with a shared server: no caller may hide it from the others.
-    Shared,
-    /// Is at this location, before what comes with the server.
-    Personal(Location),
-    /// Comes with the server.
-    Own,
-    /// Everything else.
-    Other,
-}
+use model::{Block, Event, EventKind, Location, SkillKey, TrustTier, VersionNumber};
 
 /// All skills, by key, by short name and by facet.
 ///
-/// A skill is live where it has an active version. Those that are not have
-/// names of their own, so that what wins a name is the first of its set, and
-/// no facet.
+/// A skill is live where it has an active version. Those that are not have no facet.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalog {
     pub(super) heads: OrdMap<SkillKey, Arc<Head>>,
-    live_names: Names,
-    withdrawn_names: Names,
+    /// Heads of deleted skills that hold a short name.
+    pub(super) gone: OrdMap<SkillKey, Arc<Head>>,
+    /// Skills by short name; the first of each set holds it.
+    pub(super) names: Names,
     pub(super) facets: OrdMap<Facet, OrdSet<SkillKey>>,
     /// The blocklist.
     pub(super) blocks: OrdMap<SkillKey, Arc<Block>>,
@@ -51,33 +36,34 @@ pub struct Catalog {
     /// Versions that are held for review.
     held: OrdSet<(SkillKey, VersionNumber)>,
     /// The trust in the sources of skills.
-    tiers: Arc<Tiers>,
+    pub(super) tiers: Arc<Tiers>,
     /// More than one machine is served.
-    is_shared: bool,
+    pub(super) is_shared: bool,
 }
 
-/// A cursor over the live skills of a namespace.
-struct Namespace {
+/// A cursor over the skills of a namespace in a set.
+struct Namespace<'a> {
+    set: &'a OrdSet<SkillKey>,
     prefix: String,
     /// The lowest key that was not given.
     from: SkillKey,
 }
 
-impl Namespace {
-    fn new(name: &str) -> Self {
+impl<'a> Namespace<'a> {
+    fn new(set: &'a OrdSet<SkillKey>, name: &str) -> Self {
         let prefix = format!("{name}/");
         Self {
+            set,
             from: SkillKey::from_stored(&prefix),
             prefix,
         }
     }
 
-    fn next<'a>(&mut self, catalog: &'a Catalog) -> Option<&'a Arc<Head>> {
-        let head = catalog.live_from(&self.from)?;
-        let key = head.id.key();
+    fn next(&mut self) -> Option<&'a SkillKey> {
+        let key = self.set.range::<_, SkillKey>(&self.from..).next()?;
         let is_inside = key.as_str().starts_with(&self.prefix);
         self.from = SkillKey::from_stored(&format!("{key}\0"));
-        is_inside.then_some(head)
+        is_inside.then_some(key)
     }
 
     /// Returns a key after its own, and not after any other.
@@ -87,15 +73,31 @@ impl Namespace {
     }
 }
 
-/// Returns the short names of a skill: its slug and its name.
-fn names(head: &Head) -> Vec<Arc<str>> {
-    let slug = head.id.slug().to_lowercase();
-    let name = head
-        .summary
-        .as_ref()
-        .map(|summary| summary.name.to_lowercase());
-    let name = name.filter(|name| *name != slug);
-    std::iter::once(slug).chain(name).map(Arc::from).collect()
+/// Returns the skills of a set, one of each namespace in turn. It looks up only as many as are
+/// taken.
+fn in_turn(set: &OrdSet<SkillKey>) -> impl Iterator<Item = &SkillKey> {
+    let mut found: VecDeque<Namespace<'_>> = VecDeque::new();
+    let mut unseen = Some(SkillKey::from_stored(""));
+    std::iter::from_fn(move || {
+        // Each namespace is searched when the first round comes to it.
+        if let Some(from) = unseen.take()
+            && let Some(key) = set.range::<_, SkillKey>(&from..).next()
+        {
+            let namespace = key.as_str().rsplit_once('/').map_or("", |(name, _)| name);
+            let mut namespace = Namespace::new(set, namespace);
+            unseen = Some(namespace.end());
+            let first = namespace.next();
+            found.push_back(namespace);
+            return first;
+        }
+        while let Some(mut namespace) = found.pop_front() {
+            if let Some(key) = namespace.next() {
+                found.push_back(namespace);
+                return Some(key);
+            }
+        }
+        None
+    })
 }
 
 /// Returns the first key that may start with `prefix`, and the range of keys after `after`, or
@@ -177,11 +179,9 @@ impl Catalog {
     }
 
     pub(super) fn insert(&mut self, mut head: Head) {
-        if head.deleted {
-            return;
-        }
         let key = head.id.key();
         head.set_tier(&self.tiers);
+        head.claim_first();
         head.blocked = self.blocks.get(&key).cloned();
         if head.blocked.is_some() {
             // So every index of live skills leaves it out.
@@ -194,16 +194,18 @@ impl Catalog {
     /// Adds a head as it is.
     pub(super) fn index(&mut self, head: Arc<Head>) {
         let key = head.id.key();
+        if head.deleted {
+            if !head.claims.is_empty() {
+                self.add_names(&head);
+                self.gone.insert(key, head);
+            }
+            return;
+        }
         for number in &head.held {
             self.held.insert((key.clone(), *number));
         }
         self.hold(&head);
-        let rank = self.rank(&head.id);
-        let index = self.names_of(&head);
-        for name in names(&head) {
-            let skills = index.entry(name).or_default();
-            skills.insert((rank, key.clone()));
-        }
+        self.add_names(&head);
         for facet in facets(&head) {
             self.facets.entry(facet).or_default().insert(key.clone());
         }
@@ -211,21 +213,15 @@ impl Catalog {
     }
 
     pub(super) fn remove(&mut self, key: &SkillKey) -> Option<Arc<Head>> {
+        if let Some(gone) = self.gone.remove(key) {
+            self.remove_names(&gone);
+        }
         let head = self.heads.remove(key)?;
         self.release(&head);
         for number in &head.held {
             self.held.remove(&(key.clone(), *number));
         }
-        let rank = self.rank(&head.id);
-        let index = self.names_of(&head);
-        for name in names(&head) {
-            if let Some(skills) = index.get_mut(&name) {
-                skills.remove(&(rank, key.clone()));
-                if skills.is_empty() {
-                    index.remove(&name);
-                }
-            }
-        }
+        self.remove_names(&head);
         for facet in facets(&head) {
             if let Some(skills) = self.facets.get_mut(&facet) {
                 skills.remove(key);
@@ -235,25 +231,6 @@ impl Catalog {
             }
         }
         Some(head)
-    }
-
-    fn rank(&self, id: &SkillId) -> Rank {
-        match id.location() {
-            _ if id.is_builtin() && self.is_shared => Rank::Shared,
-            _ if id.is_builtin() => Rank::Own,
-            Location::Global => Rank::Other,
-            location => Rank::Personal(location),
-        }
-    }
-
-    // Two indexes, so that a skill without an active version never comes before one that has
-    // one.
-    fn names_of(&mut self, head: &Head) -> &mut Names {
-        if head.active.is_some() {
-            &mut self.live_names
-        } else {
-            &mut self.withdrawn_names
-        }
     }
 
     /// Returns the number of skills on the blocklist.
@@ -311,43 +288,6 @@ impl Catalog {
         found.filter_map(|(key, number)| Some((Arc::clone(self.heads.get(key)?), *number)))
     }
 
-    /// Returns the skills of a short name, in the order in which they win it: live ones first,
-    /// then by location, those that come with the server before others of theirs, then by id. On
-    /// a shared server its own come first.
-    pub fn named(&self, name: &str) -> impl Iterator<Item = &Arc<Head>> {
-        let name = name.to_lowercase();
-        [&self.live_names, &self.withdrawn_names]
-            .into_iter()
-            .filter_map(move |index| index.get(name.as_str()))
-            .flatten()
-            .filter_map(|(_, key)| self.heads.get(key))
-    }
-
-    /// Returns the shortest name that leads to a skill: its slug, or its id where another skill
-    /// wins the slug.
-    #[must_use]
-    pub fn short_name<'a>(&self, head: &'a Head) -> &'a str {
-        let slug = head.id.slug();
-        match self.named(slug).next() {
-            Some(winner) if winner.id.key() == head.id.key() => slug,
-            _ => head.id.as_str(),
-        }
-    }
-
-    /// Returns the short names with a prefix, in lower case and in order, each with the live
-    /// skill that wins it.
-    pub fn names_with_prefix(&self, prefix: &str) -> impl Iterator<Item = (&str, &Arc<Head>)> {
-        let prefix = prefix.to_lowercase();
-        let start = (Bound::Included(prefix.as_str()), Bound::Unbounded);
-        self.live_names
-            .range::<_, str>(start)
-            .take_while(move |(name, _)| name.starts_with(&prefix))
-            .filter_map(|(name, skills)| {
-                let (_, winner) = skills.get_min()?;
-                Some((&**name, self.heads.get(winner)?))
-            })
-    }
-
     /// Returns the number of live skills.
     #[must_use]
     pub fn live(&self) -> usize {
@@ -368,35 +308,16 @@ impl Catalog {
             .filter_map(|key| self.heads.get(key))
     }
 
-    /// Returns the live skills: those that come with the server, then one of each source and
-    /// author in turn, so that the many skills of one author cannot push out those of others
-    /// where not all fit. It looks up only as many as are taken.
+    /// Returns the live skills, those that the operator trusts most first: of each tier one of
+    /// each source and author in turn, so that the many skills of one author cannot push out those
+    /// of others where not all fit, nor many strangers those that are trusted. It looks up only as
+    /// many as are taken.
     pub fn in_turn(&self) -> impl Iterator<Item = &Arc<Head>> {
-        let mut own = Namespace::new(SkillId::BUILTIN);
-        let mut found: VecDeque<Namespace> = VecDeque::new();
-        let mut unseen = Some(SkillKey::from_stored(""));
-        std::iter::from_fn(move || {
-            if let Some(head) = own.next(self) {
-                return Some(head);
-            }
-            // Each namespace is searched when the first round comes to it.
-            while let Some(head) = unseen.take().and_then(|from| self.live_from(&from)) {
-                let mut namespace = Namespace::new(&head.id.namespace().to_ascii_lowercase());
-                unseen = Some(namespace.end());
-                if !head.id.is_builtin() {
-                    let first = namespace.next(self);
-                    found.push_back(namespace);
-                    return first;
-                }
-            }
-            while let Some(mut namespace) = found.pop_front() {
-                if let Some(head) = namespace.next(self) {
-                    found.push_back(namespace);
-                    return Some(head);
-                }
-            }
-            None
-        })
+        use TrustTier::{Community, Official, Unverified, Verified};
+        let tiers = [Official, Verified, Community, Unverified];
+        let sets = tiers.map(|tier| self.with_facet(&Facet::Tier(tier)));
+        let keys = sets.into_iter().flatten().flat_map(in_turn);
+        keys.filter_map(|key| self.heads.get(key))
     }
 
     /// Returns the live skill with the lowest key that is not below `key`.

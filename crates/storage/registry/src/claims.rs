@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::{Caller, Error, Registry};
+use super::{Caller, Error, NameError, Registry};
 use model::{Principal, SkillId};
 use store::{Batch, StoreError};
 
@@ -32,9 +32,35 @@ pub trait Claims: Send + Sync + fmt::Debug {
         by: &Principal,
         now: Timestamp,
     ) -> Result<Claim, StoreError>;
+
+    /// Returns whether the short names of a skill belong to the owners of its namespace, and the
+    /// caller is none of them.
+    fn keeps_names(&self, holder: &SkillId, by: &Principal) -> bool;
 }
 
 impl Registry {
+    /// Checks that the slug of a new skill is not the name of a skill of other owners.
+    pub(super) fn permit_slug(&self, id: &SkillId, caller: &Caller) -> Result<(), Error> {
+        let Some(claims) = &self.inner.policy.claims else {
+            return Ok(());
+        };
+        // In the view of the caller: a refusal would show it a skill that it does not see.
+        let catalog = self.catalog();
+        let name = id.slug().to_lowercase();
+        let holder = catalog.holder(&name).map(|head| (&head.id, &head.claims));
+        match holder {
+            Some((holder, held))
+                if held.contains_key(name.as_str())
+                    && holder.key() != id.key()
+                    && claims.keeps_names(holder, &caller.principal) =>
+            {
+                let holder = holder.clone();
+                Err(NameError::OfOthers { name, holder }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Claims the namespace of a skill with a batch. `was_added`: an earlier attempt had a
     /// claim, and lost to another write.
     pub(super) fn claim(

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::skill_event;
 use super::usage::USAGE;
-use super::{Caller, DIGESTS, Error, Plan, Registry, VERSIONS, numbers, put_head};
+use super::{Caller, DIGESTS, Error, Plan, Registry, VERSIONS, numbers};
 use model::{EventKind, SkillId};
 use store::{Batch, TableId, prefix};
 
@@ -59,7 +59,7 @@ impl Registry {
             head.inline.clear();
             head.bytes = Some(0);
             head.updated_at = now;
-            put_head(&mut batch, Some(revision), head);
+            self.put_head(&mut batch, Some(revision), head)?;
             Ok(Plan::Write(batch, event, deleted))
         })
         .await

@@ -1,7 +1,7 @@
 //! Which skills require another one.
 //!
-//! A rule names what it requires by id or by short name, and a short name leads to whichever
-//! skill wins it at the time. So skills are indexed by the text of their rules, and the
+//! A publish turns the short names of rules into ids. A name that led nowhere then, or in a
+//! version from before, stays a name. So skills are indexed by the text of their rules, and the
 //! references are resolved at query time: for the few skills whose rules may lead there.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use imbl::OrdSet;
 use super::facet::Facet;
 use super::head::Summary;
 use super::{Catalog, Head, spellings};
-use model::{Reference, SkillId, SkillKey, VersionedReference};
+use model::{Reference, Skill, SkillId, SkillKey, VersionedReference};
 
 /// Maximum number of dependents in the answer to a removal.
 const MAX_REPORTED_DEPENDENTS: usize = 100;
@@ -39,14 +39,17 @@ impl Catalog {
     #[must_use]
     pub fn spelled(&self, name: &str) -> Option<String> {
         let mut all = std::iter::once(name.to_owned()).chain(spellings(name));
-        all.find(|name| self.named(name).next().is_some())
+        all.find(|name| self.holder(name).is_some())
     }
 
-    /// Returns the skill of an id, or the one that wins a short name.
-    fn led_to(&self, reference: &Reference) -> Option<&Arc<Head>> {
+    /// Returns the skill of an id, or the one that holds a short name.
+    pub(super) fn led_to(&self, reference: &Reference) -> Option<&Arc<Head>> {
         match reference {
             Reference::Id(id) => self.get(&id.key()),
-            Reference::Name(name) => self.named(&self.spelled(name)?).next(),
+            Reference::Name(name) => {
+                let holder = self.holder(&self.spelled(name)?)?;
+                Some(holder).filter(|head| !head.deleted)
+            }
         }
     }
 
@@ -80,6 +83,25 @@ impl Catalog {
             !is_itself && summary.is_some_and(|summary| requirements(summary).any(|r| is_meant(&r)))
         });
         dependents.cloned().collect()
+    }
+
+    /// Turns the short names of the skills that a skill requires into the ids to which they lead,
+    /// so that what it requires stays the same skill. A name that leads nowhere stays a name, and
+    /// so does its own, which means others of that name.
+    // Not those of rules against a skill: they mean every skill of the name.
+    pub(super) fn resolve_requirements(&self, id: &SkillId, skill: &mut Skill) {
+        for text in skill.requirements_mut() {
+            let wanted = VersionedReference::parse(text);
+            if !matches!(wanted.skill, Reference::Name(_)) {
+                continue;
+            }
+            let target = self.led_to(&wanted.skill);
+            if let Some(target) = target.filter(|target| target.id.key() != id.key()) {
+                let version = text.rsplit_once('@').filter(|_| wanted.unread.is_none());
+                let version = version.map(|(_, version)| format!("@{}", version.trim()));
+                *text = format!("{}{}", target.id, version.unwrap_or_default());
+            }
+        }
     }
 
     /// Returns some of the dependents of a skill, for the answer to its removal.

@@ -1,7 +1,7 @@
 //! Errors of skills and versions, and the failure that a caller gets for each.
 
 use super::nearest::nearest_paths;
-use super::{Head, Hold, Near};
+use super::{Head, Hold, NameError, Near};
 use model::{
     Block, Code, Digest, Failure, Problem, Severity, SkillId, SkillIdError, Version, VersionNumber,
     VersionSelector, shown,
@@ -26,6 +26,9 @@ pub enum Error {
         /// The reason why a folder of the caller with this name is no skill.
         refused: Option<String>,
     },
+    /// A short name belongs to another skill.
+    #[error(transparent)]
+    Name(#[from] NameError),
     /// Every version of the skill was withdrawn.
     #[error("All versions of '{id}' were withdrawn")]
     AllYanked {
@@ -387,6 +390,7 @@ impl From<Error> for Failure {
         };
         match error {
             Error::SkillNotFound { reference, near, refused } => not_found(new(Code::SkillNotFound), &reference, &near, refused.as_deref()),
+            Error::Name(error) => error.into(),
             Error::AllYanked { id } => new(Code::SkillYanked)
                 .detail("skill_id", &id)
                 .suggest("Choose another skill, or ask its publisher")

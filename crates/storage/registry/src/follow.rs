@@ -11,6 +11,7 @@ use arc_swap::ArcSwap;
 
 use super::blocklist::BLOCKS;
 use super::renew::{renew, renew_from};
+use super::short_names::{all_claims, claims_of};
 use super::{Catalog, HEADS, Head, Policy, VERSIONS, numbers};
 use model::{EventKind, SkillKey};
 use store::{Store, StoreError, TableId};
@@ -53,6 +54,10 @@ pub(super) fn catalog(
                     Ok(head) => {
                         let mut head = head.map(|stored| stored.value);
                         if let Some(head) = &mut head {
+                            match claims_of(reader, &head.id.key()) {
+                                Ok(claims) => head.claims = claims,
+                                Err(error) => outcome = Err(error),
+                            }
                             renew(head, |key| Some(reader.get(&VERSIONS, key).ok()??.value));
                         }
                         catalog.apply(event, head);
@@ -66,6 +71,7 @@ pub(super) fn catalog(
     });
     let mut withdrawn = numbers::all(store, TableId::Yanks)?;
     let mut holds = numbers::all(store, TableId::Holds)?;
+    let mut claims = all_claims(store)?;
     let mut renewed = Vec::new();
     let blocks = store.scan(&BLOCKS, b"").map(|entry| {
         let block = entry?.1.value;
@@ -80,6 +86,7 @@ pub(super) fn catalog(
         head.withdrawn = withdrawn.remove(&head.id.key()).unwrap_or_default();
         head.withdrawn.extend(head.inline.keys().copied());
         head.held = holds.remove(&head.id.key()).unwrap_or_default();
+        head.claims = claims.remove(&head.id.key()).unwrap_or_default();
         Ok::<_, StoreError>(head)
     });
     current.store(Arc::new(Catalog::build(heads, blocks, policy)?));

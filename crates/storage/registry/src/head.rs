@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use facets::{Facets, Inferred};
-use imbl::OrdSet;
+use imbl::{OrdMap, OrdSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trust::Verdict;
 use trust::quality::{self, QualityFactors};
 
+use super::short_names::Claimed;
 use super::{LocalSkill, ScanFacts};
 use model::{
     Block, Digest, FilePath, MAX_STANDARD_DESCRIPTION_CHARS, Severity, SkillId, TrustTier, Version,
@@ -50,6 +51,13 @@ pub struct Head {
     /// head: the catalog holds it.
     #[serde(skip)]
     pub(super) held: OrdSet<VersionNumber>,
+    /// Its short names are claimed by records of their own. Not so: it was written before names
+    /// had holders, and its claims are older than all others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) has_claims: bool,
+    /// Its claims to short names. Not stored with the head: the catalog holds them.
+    #[serde(skip)]
+    pub(super) claims: OrdMap<Arc<str>, Claimed>,
     /// The trust in its origin, by policy. Not stored with the head.
     #[serde(skip, default = "untrusted")]
     pub(super) tier: TrustTier,
@@ -87,6 +95,8 @@ impl Head {
             summary: None,
             withdrawn: OrdSet::new(),
             held: OrdSet::new(),
+            has_claims: true,
+            claims: OrdMap::new(),
             tier: untrusted(),
             inline: BTreeMap::new(),
             bytes: Some(0),

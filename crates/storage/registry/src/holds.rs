@@ -277,7 +277,7 @@ impl Registry {
             };
             let at = (key.clone(), number);
             let (mut batch, event) =
-                self.edit(revision, head, EventKind::Approved, &version, caller);
+                self.edit(revision, head, EventKind::Approved, &version, caller)?;
             batch.delete(&HOLDS, &at);
             if let Some(scan) = scan {
                 let review = Some(self.review(reason, Some(&scan), caller));
@@ -320,7 +320,7 @@ impl Registry {
             };
             let at = (key.clone(), number);
             let (mut batch, event) =
-                self.edit(revision, head, EventKind::Rejected, &version, caller);
+                self.edit(revision, head, EventKind::Rejected, &version, caller)?;
             batch.put(&HOLDS, &at, &hold);
             Ok(Plan::Write(batch, event, reviewed))
         })

@@ -47,6 +47,8 @@ mod lines;
 mod local;
 mod local_past;
 mod merge;
+mod name_error;
+mod name_moves;
 mod names;
 mod nearest;
 mod numbers;
@@ -59,6 +61,7 @@ mod renew;
 mod repair;
 mod rescan;
 mod scans;
+mod short_names;
 mod storage;
 mod submit;
 #[cfg(test)]
@@ -95,6 +98,8 @@ pub use idempotency::{Caller, NamedWrite};
 pub use local::{LocalSkill, LocalSkills};
 pub use local_past::LocalPast;
 use model::{Clock, Digest, Event, SkillKey, Version, VersionNumber};
+pub use name_error::NameError;
+pub use name_moves::NameMoved;
 pub use names::Names;
 pub use nearest::{Near, nearest_names, spellings};
 pub use outcome::VersionState;
@@ -369,12 +374,4 @@ impl Registry {
         }
         Ok(stored)
     }
-}
-
-/// Adds the new head to a batch. The catalog has it when it has the event of the batch.
-fn put_head(batch: &mut Batch, revision: Option<u64>, mut head: Head) {
-    let key = head.id.key();
-    batch.expect(&HEADS, &key, revision.into());
-    yanks::move_out(batch, &mut head);
-    batch.put(&HEADS, &key, &head);
 }

@@ -2,8 +2,8 @@
 
 use strsim::normalized_damerau_levenshtein;
 
-use super::{Catalog, Error, Head};
-use model::{beginning, inert_line};
+use super::{Catalog, Error, Head, NameError};
+use model::{SkillId, beginning, inert_line};
 
 /// Maximum number of names that are compared: those with the same first character come first.
 // Compared one by one when a name fails: an index of spellings would cost memory with every
@@ -106,11 +106,29 @@ impl Catalog {
     /// Returns the error for a name or id without a skill.
     #[must_use]
     pub fn not_found(&self, asked: &str) -> Error {
+        let holder = self.spelled(asked).and_then(|name| self.holder(&name));
+        let others = self.some_named(asked);
+        if let Some(holder) = holder.filter(|head| head.deleted && !others.is_empty()) {
+            return NameError::OfDeleted {
+                name: asked.to_owned(),
+                holder: holder.id.clone(),
+                others,
+            }
+            .into();
+        }
         Error::SkillNotFound {
             reference: asked.to_owned(),
             near: self.nearest(asked),
             refused: self.refused(asked).map(str::to_owned),
         }
+    }
+
+    /// Returns the ids of some skills of a short name, its holder first.
+    #[must_use]
+    pub fn some_named(&self, name: &str) -> Vec<SkillId> {
+        let name = self.spelled(name).unwrap_or_default();
+        let ids = self.named(&name).map(|head| head.id.clone());
+        ids.take(MAX_NAMES).collect()
     }
 
     /// Returns the skills whose short names are nearest to a name, the nearest first. Compares

@@ -105,6 +105,7 @@ pub(super) fn log(revision: Revision, event: &Event) {
         EventKind::Approved => "approved a version",
         EventKind::Rejected => "rejected a version",
         EventKind::Scanned => "rescanned a version",
+        EventKind::Named => "moved a short name",
     };
     tracing::info!(
         skill = %event.skill_id,

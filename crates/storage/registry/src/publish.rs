@@ -10,7 +10,7 @@ use super::outcome::skill_event;
 use super::scans::{self, SCANS, Scan};
 use super::{
     Bundle, Caller, Candidate, DIGESTS, Error, Head, Plan, Policy, Prepared, Registry, SEMANTICS,
-    Summary, VERSIONS, VersionState, put_head,
+    Summary, VERSIONS, VersionState,
 };
 use executor::{Kind, Stop};
 use model::{
@@ -147,6 +147,9 @@ impl Registry {
             let problem = Problem::error("name-refused", "", 0, parts.join(". "));
             candidate.problems.insert(0, problem);
         }
+        if let (Some(id), Some(skill)) = (&candidate.id, &candidate.skill) {
+            candidate.problems.extend(self.shadowed(id, &skill.name));
+        }
         Ok(candidate)
     }
 
@@ -274,11 +277,13 @@ impl Registry {
                 .as_ref()
                 .map_or(Some(VersionNumber::FIRST), |head| head.last_number.next());
             let number = number.ok_or_else(|| Error::OutOfNumbers { id: id.clone() })?;
+            let mut skill = skill.clone();
+            self.catalog().resolve_requirements(&id, &mut skill);
             let version = Version {
                 number,
                 semantic,
                 digest,
-                skill: skill.clone(),
+                skill,
                 files: files.clone(),
                 problems: problems.clone(),
                 created_at: self.inner.clock.now(),
@@ -289,6 +294,9 @@ impl Registry {
                 Some(_) => Outcome::Updated,
                 None => Outcome::Created,
             };
+            if live.is_none() {
+                self.permit_slug(&id, caller)?;
+            }
             self.permit_storage(&id, live.is_none(), &version)?;
             // A version that fails its scan is published and held, not refused: its publisher
             // has a number to refer to, a reviewer has something to approve, and a false alarm
@@ -320,7 +328,7 @@ impl Registry {
                 verdict: Some(scan.report.verdict),
                 cause: cause(&scan.report),
             };
-            put_head(&mut batch, revision, head);
+            self.put_head(&mut batch, revision, head)?;
             self.claim(&mut batch, &id, caller, &mut claims)?;
             Ok(Plan::Write(batch, event, published))
         })
@@ -390,7 +398,7 @@ impl Registry {
         if !activate {
             return Ok(Plan::Done(published));
         }
-        let (batch, event) = self.edit(revision, head, EventKind::Activated, &version, caller);
+        let (batch, event) = self.edit(revision, head, EventKind::Activated, &version, caller)?;
         Ok(Plan::Write(batch, event, published))
     }
 

@@ -7,9 +7,7 @@ use jiff::Timestamp;
 use super::head::SemanticEntry;
 use super::scans::SCANS;
 use super::yanks::YANKS;
-use super::{
-    DIGESTS, Error, HEADS, Head, Registry, SEMANTICS, ScanFacts, Summary, VERSIONS, put_head,
-};
+use super::{DIGESTS, Error, HEADS, Head, Registry, SEMANTICS, ScanFacts, Summary, VERSIONS};
 use model::{Digest, SkillId, SkillKey, Version, VersionNumber};
 use store::{Batch, prefix};
 
@@ -170,7 +168,7 @@ impl Registry {
         repaired.skills += u64::from(after.as_ref().is_some_and(|head| !head.deleted));
         if let Some(after) = after.filter(|after| before.as_ref() != Some(after)) {
             let revision = store.get(&HEADS, key)?.map(|stored| stored.revision);
-            put_head(&mut batch, revision, after);
+            self.put_head(&mut batch, revision, after)?;
             changes += 1;
         }
         if changes > 0 {

@@ -161,7 +161,7 @@ impl Registry {
                     head.summary = next.transpose()?;
                 }
                 let (mut edit, event) =
-                    self.edit(revision, head, EventKind::Held, &version, &system);
+                    self.edit(revision, head, EventKind::Held, &version, &system)?;
                 edit.put(&HOLDS, &at, &hold);
                 edit.put(&SCANS, &at, &scan);
                 return Ok(Plan::Write(edit, event, true));
@@ -174,7 +174,7 @@ impl Registry {
                 summary.set_scan(scan.facts());
             }
             let (mut edit, event) =
-                self.record(revision, head, EventKind::Scanned, &version, &system);
+                self.record(revision, head, EventKind::Scanned, &version, &system)?;
             edit.put(&SCANS, &at, &scan);
             Ok(Plan::Write(edit, event, false))
         })

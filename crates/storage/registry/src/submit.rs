@@ -179,7 +179,7 @@ impl Registry {
         }
         skill.parse().map(Some).or_else(|error| {
             let catalog = self.catalog();
-            let head = catalog.named(skill).next();
+            let head = catalog.holder(skill).filter(|head| !head.deleted);
             head.map(|head| Some(head.id.clone()))
                 .ok_or(Error::Id(error))
         })
@@ -316,7 +316,8 @@ impl Registry {
                 Step::Answered(published) => {
                     // Read again: they are part of the version, which never changes; one that
                     // was deleted since has none any more.
-                    let problems = self.problems(&published.id, published.version.number)?;
+                    let mut problems = self.problems(&published.id, published.version.number)?;
+                    problems.extend(self.shadowed(&published.id, published.id.slug()));
                     return Ok((*published, problems));
                 }
                 Step::Publish {
@@ -328,13 +329,18 @@ impl Registry {
                 } => {
                     // Nothing is read once it is written: a disk that fails then would make a
                     // failure of what was done.
-                    let problems = prepared.problems().to_vec();
+                    let mut problems = prepared.problems().to_vec();
+                    let name = prepared.skill.name.clone();
                     let published = self.publish(*prepared, &change_summary, activate, &caller);
                     step = match (published.await, part) {
                         (Err(Error::Contention), Some(part)) => {
                             self.read(Kind::Publish, *part).await?.0
                         }
-                        (published, _) => return Ok((published?, problems)),
+                        (published, _) => {
+                            let published = published?;
+                            problems.extend(self.shadowed(&published.id, &name));
+                            return Ok((published, problems));
+                        }
                     };
                 }
             }

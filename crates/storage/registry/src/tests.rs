@@ -14,6 +14,7 @@ mod random;
 mod repair;
 mod repeats;
 mod scans;
+mod short_names;
 mod space;
 mod storage;
 mod submissions;

@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::skill_event;
 use super::yanks::YANKS;
-use super::{
-    Caller, Error, Head, Hold, Plan, Registry, SEMANTICS, VERSIONS, VersionState, put_head,
-};
+use super::{Caller, Error, Head, Hold, Plan, Registry, SEMANTICS, VERSIONS, VersionState};
 use model::{
     Digest, Event, EventKind, Problem, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
     Yank, open_token, seal_token,
@@ -286,7 +284,8 @@ impl Registry {
                 return Ok(Plan::Done(activated));
             }
             head.summary = Some(self.summary(&head.id, &version)?);
-            let (batch, event) = self.edit(revision, head, EventKind::Activated, &version, caller);
+            let (batch, event) =
+                self.edit(revision, head, EventKind::Activated, &version, caller)?;
             Ok(Plan::Write(batch, event, activated))
         })
         .await
@@ -337,7 +336,8 @@ impl Registry {
             }
             let withdrawn = withdrawn(&head, &yank);
             let at = (head.id.key(), number);
-            let (mut batch, event) = self.edit(revision, head, EventKind::Yanked, &version, caller);
+            let (mut batch, event) =
+                self.edit(revision, head, EventKind::Yanked, &version, caller)?;
             batch.put(&YANKS, &at, &yank);
             Ok(Plan::Write(batch, event, withdrawn))
         })
@@ -379,7 +379,7 @@ impl Registry {
             let available = available(&head);
             let at = (head.id.key(), number);
             let (mut batch, event) =
-                self.edit(revision, head, EventKind::Unyanked, &version, caller);
+                self.edit(revision, head, EventKind::Unyanked, &version, caller)?;
             batch.delete(&YANKS, &at);
             Ok(Plan::Write(batch, event, available))
         })
@@ -405,7 +405,7 @@ impl Registry {
         kind: EventKind,
         version: &Version,
         caller: &Caller,
-    ) -> (Batch, Event) {
+    ) -> Result<(Batch, Event), Error> {
         head.updated_at = self.inner.clock.now();
         self.record(revision, head, kind, version, caller)
     }
@@ -418,7 +418,7 @@ impl Registry {
         kind: EventKind,
         version: &Version,
         caller: &Caller,
-    ) -> (Batch, Event) {
+    ) -> Result<(Batch, Event), Error> {
         let event = Event {
             version: Some(version.number),
             semantic_version: Some(version.semantic.clone()),
@@ -428,7 +428,7 @@ impl Registry {
             ..skill_event(kind, &head.id, self.inner.clock.now(), caller)
         };
         let mut batch = Batch::new();
-        put_head(&mut batch, Some(revision), head);
-        (batch, event)
+        self.put_head(&mut batch, Some(revision), head)?;
+        Ok((batch, event))
     }
 }

@@ -72,10 +72,9 @@ impl Catalog {
     /// Returns the catalog without hidden skills.
     fn without_unseen(&self, view: &View) -> Self {
         let unseen: Vec<_> = self
-            .heads
-            .iter()
-            .filter(|(_, head)| !view.sees(&head.id))
-            .map(|(key, _)| key.clone())
+            .all()
+            .filter(|head| !view.sees(&head.id))
+            .map(|head| head.id.key())
             .collect();
         // Whichever touches fewer skills: to remove the hidden ones, or to add the visible ones.
         let mut seen = if unseen.len() < self.heads.len() / 2 {
@@ -86,7 +85,7 @@ impl Catalog {
             seen
         } else {
             let mut seen = self.empty();
-            let heads = self.heads.values().filter(|head| view.sees(&head.id));
+            let heads = self.all().filter(|head| view.sees(&head.id));
             heads.for_each(|head| seen.index(Arc::clone(head)));
             seen
         };
@@ -117,17 +116,10 @@ impl Catalog {
                 }
             }
         }
-        for change in before.heads.diff(&now.heads) {
-            let (key, head) = match change {
-                DiffItem::Remove(key, _) => (key, None),
-                DiffItem::Add(key, head)
-                | DiffItem::Update {
-                    new: (key, head), ..
-                } => (key, Some(head)),
-            };
-            seen.remove(key);
+        for (key, head) in now.changed_heads(before) {
+            seen.remove(&key);
             if let Some(head) = head.filter(|head| view.sees(&head.id)) {
-                seen.index(Arc::clone(head));
+                seen.index(head);
             }
         }
         seen

@@ -64,6 +64,8 @@ tables! {
     Scans = 16, "scans";
     /// Versions that are not handed out until somebody approves them, by skill and number.
     Holds = 17, "holds";
+    /// Claims to short names, by skill and digest of the name.
+    NameClaims = 18, "name_claims";
     /// Answers to writes with an idempotency key.
     Answers = 20, "answers";
     /// Idempotency keys by the time at which they are forgotten.

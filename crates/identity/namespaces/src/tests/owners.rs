@@ -223,3 +223,75 @@ async fn what_is_no_namespace_and_no_owner_is_refused() {
     ];
     assert_eq!(refused, expected);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claimed_namespace_keeps_the_slugs_of_its_skills() {
+    let world = World::new("first_publish: claims");
+    let (ada, eve) = (Principal::token("ada"), Principal::token("eve"));
+    let outcome = async |registry: &Registry, skill: &str, by: &Principal| {
+        let published = publish(registry, skill, by).await;
+        published
+            .map(drop)
+            .map_err(|error| Failure::from(error).code)
+    };
+    for (skill, by, expected) in [
+        ("z/ada/desk", &ada, Ok(())),
+        ("a/eve/desk", &eve, Err(Code::NameHeld)),
+        ("a/ada/desk", &ada, Ok(())),
+        ("a/s/desk", &Principal::source("s"), Ok(())),
+        ("a/eve/other", &eve, Ok(())),
+    ] {
+        assert_eq!(
+            outcome(&world.registry, skill, by).await,
+            expected,
+            "{skill}"
+        );
+    }
+    // A name that the caller cannot know of is no reason.
+    for namespace in ["z/ada", "a/ada", "a/s"] {
+        world.visibility(namespace, Visibility::Private).await;
+    }
+    let views = world.views();
+    let seen = views
+        .seen(&by(eve.clone(), rights(Role::Publisher, &["a/eve/*"], &[])))
+        .await
+        .expect("a part");
+    assert_eq!(outcome(&seen.registry, "a/eve/desk", &eve).await, Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_that_more_callers_see_takes_no_name_from_a_skill_that_they_know() {
+    let world = World::new("{}");
+    world.visibility("hidden/a", Visibility::Private).await;
+    let (ada, eve) = (Principal::token("ada"), Principal::token("eve"));
+    world.publish("hidden/a/desk", &ada).await;
+    world.publish("shown/b/desk", &eve).await;
+    let holder = || {
+        let catalog = world.registry.catalog();
+        catalog.holder("desk").map(|head| head.id.to_string())
+    };
+    // Those who see both go on with the first.
+    assert_eq!(holder().as_deref(), Some("hidden/a/desk"));
+    let change = Change {
+        visibility: NewVisibility::Set(Visibility::Public),
+        ..Change::default()
+    };
+    let stranger = token("eve", Role::Publisher);
+    let refused = world.namespaces.widens("hidden/a", &change, &stranger);
+    assert!(
+        matches!(refused, Err(Error::NotOwner { .. })),
+        "{refused:?}"
+    );
+    let widens = world
+        .namespaces
+        .widens("hidden/a", &change, &administrator());
+    assert!(widens.expect("may"));
+    let by = registry::Caller::new(ada);
+    let again = world.registry.claim_again("Hidden/A", &by);
+    again.await.expect("claimed");
+    assert_eq!(holder().as_deref(), Some("shown/b/desk"));
+    let narrower = world
+        .namespaces
+        .widens("shown/b", &change, &administrator());
+    assert!(!narrower.expect("may"));
+}

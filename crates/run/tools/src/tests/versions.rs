@@ -77,3 +77,33 @@ async fn a_version_that_was_withdrawn_since_is_locked() {
         .expect("unloaded");
     assert!(was_loaded);
 }
+
+#[tokio::test]
+async fn a_session_shows_that_the_short_name_of_a_loaded_skill_leads_to_another_one() {
+    let world = World::new().await;
+    let session = world.session().await;
+    world.load("a/b/strict", &session).await.expect("loaded");
+    for id in ["c/d/echo", "c/d/strict"] {
+        let text = format!("---\nname: other\ndescription: D.\n---\nBody of {id}.\n");
+        world.publish(id, &text).await;
+    }
+    let leads_to = || {
+        let page = world.tools.session(&session, &Principal::anonymous());
+        let skills = page.expect("a session").skills.into_iter();
+        skills
+            .map(|skill| skill.name_leads_to.map(String::from))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(leads_to(), [None, None]);
+    for name in ["echo", "strict"] {
+        let (from, to) = (id(&format!("a/b/{name}")), id(&format!("c/d/{name}")));
+        let caller = testing::caller();
+        let given = world.registry.give_name(name, &from, Some(&to), &caller);
+        given.await.expect("moved");
+    }
+    // The second was loaded by its id.
+    assert_eq!(leads_to(), [Some("c/d/echo".to_owned()), None]);
+    let page = world.tools.session(&session, &Principal::anonymous());
+    let loaded = page.expect("a session").skills;
+    assert_eq!(loaded[0].loaded.skill, id("a/b/echo"), "it stays loaded");
+}

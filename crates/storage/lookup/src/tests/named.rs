@@ -2,7 +2,7 @@
 
 use super::*;
 use executor::Stop;
-use model::{Digest, Principal, VersionNumber, VersionSelector};
+use model::{Principal, VersionNumber, VersionSelector};
 use registry::{Bundle, Caller, LocalPast, LocalSkills};
 
 const ID: &str = "local/global/refunds";
@@ -71,26 +71,42 @@ async fn every_question_takes_a_short_name() {
     assert_eq!(archive.of.version.number, VersionNumber::FIRST);
 }
 
-/// A write by a name is answered again where its words lead nowhere, because it was done;
-/// any other write is not.
 #[tokio::test]
-async fn a_repeated_write_is_answered_where_its_words_lead_nowhere_by_now() {
-    let world = two_versions().await;
-    let caller = |key| Caller::named(Principal::anonymous(), key, || Digest::of(b"delete"));
-    let delete = async |skill, key| {
-        let caller = caller(key);
+async fn a_write_takes_the_full_id_of_a_skill_alone() {
+    let world = two_versions()
+        .await
+        .with("a/b/refunds", "name: refunds")
+        .await;
+    let delete = async |skill: &str| {
+        let caller = Caller::new(Principal::anonymous());
         let delete = async |id| world.registry.delete(&id, &caller).await;
-        let deleted = world.lookup.write(skill, &caller, delete).await;
-        deleted.map(|deleted| (deleted.id.to_string(), deleted.versions))
+        let deleted = world.lookup.write(skill, delete).await;
+        deleted
+            .map(|deleted| deleted.versions)
+            .map_err(Failure::from)
     };
-    let done = (ID.to_owned(), 2);
-    assert_eq!(delete("refunds", "one").await.expect("deleted"), done);
-    assert_eq!(delete("refunds", "one").await.expect("as before"), done);
-    assert_eq!(delete(ID, "one").await.expect("as before"), done);
-    for (skill, key) in [("refunds", "two"), ("refunds", ""), (ID, "two"), (ID, "")] {
-        let refused = delete(skill, key).await.expect_err("it is gone");
-        assert_eq!(code(refused), Code::SkillNotFound, "{skill} {key}");
+    let uri = format!("skill://{ID}/SKILL.md");
+    let both = [ID, "a/b/refunds"];
+    for (skill, meant) in [
+        ("refunds", &both[..]),
+        ("/Refunds", &both),
+        (&uri, &[ID]),
+        ("other", &[]),
+        ("", &[]),
+    ] {
+        let refused = delete(skill).await.expect_err("no id");
+        let meant = meant
+            .iter()
+            .map(|id| format!("Write {id}, if you mean this skill"));
+        let last = "Write the id as `source/author/slug`; the list of skills has it".to_owned();
+        let expected: Vec<_> = meant.chain([last]).collect();
+        assert_eq!(
+            (refused.code, refused.suggestions),
+            (Code::FullIdRequired, expected),
+            "{skill}"
+        );
     }
+    assert_eq!(delete(ID).await.map_err(|refused| refused.code), Ok(2));
 }
 
 /// The skills of a registry with one of a folder in front.

@@ -44,6 +44,8 @@ fn head((id, name, state): Step) -> Head {
     Head {
         id: skill(id),
         deleted: state == State::Deleted,
+        has_claims: false,
+        claims: OrdMap::new(),
         first_number: VersionNumber::FIRST,
         last_number: VersionNumber::FIRST,
         highest: semver::Version::new(1, 0, 0),

@@ -47,7 +47,7 @@ async fn a_skill_is_required_by_its_id_and_by_every_name_that_leads_to_it() {
     assert_eq!(dependents(&world, zeta), ["github/a/of-zeta"]);
     assert_eq!(dependents(&world, "nowhere"), ["github/a/by-name"]);
     assert!(dependents(&world, "of-none").is_empty());
-    // What goes away leaves the names to the next one of them.
+    // The names became its id when the skills were published: what goes away leaves them to nobody.
     let gone = skill("github/acme/write_sql");
     let deleted = world.registry.delete(&gone, &caller("")).await;
     let told: Vec<_> = deleted.expect("deleted").dependents;
@@ -55,15 +55,8 @@ async fn a_skill_is_required_by_its_id_and_by_every_name_that_leads_to_it() {
         told.iter().map(SkillId::as_str).collect::<Vec<_>>(),
         of_acme
     );
-    assert_eq!(
-        dependents(&world, zeta),
-        [
-            "github/a/by-name",
-            "github/a/by-spelling",
-            "github/a/of-zeta"
-        ]
-    );
-    assert_eq!(dependents(&world, gone.as_str()), ["github/a/by-id"]);
+    assert_eq!(dependents(&world, zeta), ["github/a/of-zeta"]);
+    assert_eq!(dependents(&world, gone.as_str()), of_acme);
 }
 
 #[tokio::test]
@@ -103,4 +96,28 @@ async fn whoever_blocks_a_skill_is_told_who_requires_it() {
     let world = world(&[(ID, "refunds", &[]), ("a/b/other", "other", &[ID])]).await;
     let blocked = world.registry.block(&skill(ID), "leaks", &caller("")).await;
     assert_eq!(blocked.expect("blocked").dependents, [skill("a/b/other")]);
+}
+
+#[tokio::test]
+async fn what_a_skill_requires_is_the_skill_that_the_name_led_to_when_it_was_published() {
+    let world = world(&[
+        ("github/acme/desk", "desk", &[]),
+        (
+            "github/acme/helper",
+            "helper",
+            &["Desk@^1", "nowhere", "helper"],
+        ),
+    ])
+    .await;
+    let head = world.registry.head(&skill("github/acme/helper"));
+    let version = world
+        .registry
+        .version(&head.expect("a head"), &VersionSelector::Active);
+    let required: Vec<_> = version
+        .expect("a version")
+        .skill
+        .requirements()
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(required, ["github/acme/desk@^1", "nowhere", "helper"]);
 }

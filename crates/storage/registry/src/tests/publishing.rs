@@ -271,6 +271,10 @@ impl Claims for Asked {
         self.0.lock().expect("a list").push(skill.to_string());
         Ok(Claim::Added)
     }
+
+    fn keeps_names(&self, holder: &SkillId, _: &Principal) -> bool {
+        holder.author() == "owned"
+    }
 }
 
 #[tokio::test]

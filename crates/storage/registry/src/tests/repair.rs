@@ -146,7 +146,8 @@ async fn the_version_after_the_highest_is_given_once_a_back_port_is_the_newest()
             let mut stored = stored.expect("a head");
             stored.value.highest = semver::Version::new(1, 4, 0);
             let revision = Some(stored.revision);
-            put_head(batch, revision, stored.value);
+            let put = registry.put_head(batch, revision, stored.value);
+            put.expect("put");
         };
         let (world, _) = world.repaired(damage).await;
         let head = world.registry.head(&skill(ID)).expect("a head");

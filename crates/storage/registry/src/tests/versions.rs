@@ -82,7 +82,8 @@ async fn a_deleted_skill_goes_on_above_all_versions_that_it_had() {
     let revision = revision.map(|stored| stored.revision);
     stored.value.last_number = number(5);
     let mut batch = Batch::new();
-    put_head(&mut batch, revision, stored.value);
+    let put = world.registry.put_head(&mut batch, revision, stored.value);
+    put.expect("put");
     let committed = world.registry.store().commit(batch).await;
     committed.expect("stored");
     world.published(ID, &text("", "one more")).await;
@@ -99,7 +100,9 @@ async fn a_stored_version_of_any_size_can_be_followed_by_another() {
     let mut stored = stored.expect("a head");
     stored.value.highest = semver::Version::new(1, 0, u64::MAX);
     let mut batch = Batch::new();
-    put_head(&mut batch, Some(stored.revision), stored.value);
+    let revision = Some(stored.revision);
+    let put = world.registry.put_head(&mut batch, revision, stored.value);
+    put.expect("put");
     let committed = world.registry.store().commit(batch).await;
     committed.expect("stored");
     world.published(ID, &text("", "two")).await;
