@@ -152,7 +152,7 @@ async fn who_may_block_a_skill_may_not_take_it_off_the_list() {
     let mut registry = RegistryClient::new(transport(&server, &text).await);
     let update = |action: v1::BlocklistAction| v1::UpdateBlocklistRequest {
         action: action.into(),
-        skill_id: "write_sql".to_owned(),
+        skill_id: "builtin/repertoire/write_sql".to_owned(),
         reason: "It leaks.".to_owned(),
         ..Default::default()
     };

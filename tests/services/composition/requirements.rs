@@ -213,9 +213,10 @@ async fn what_is_required_is_added_and_the_choice_goes_back_where_it_must() {
     let error = &answer.errors[0];
     assert_eq!(error.code, "REQUIREMENTS_UNSOLVABLE");
     for fact in [
-        "'top' 1.0.0 requires 'log@^2'",
+        "'top' 1.0.0 requires 'a/b/log@^2'",
+        // It was published before there was a skill of the name.
         "'app' 1.0.0 requires 'log@^1'",
-        "'top' 1.0.0 requires 'app'",
+        "'top' 1.0.0 requires 'a/b/app'",
     ] {
         assert!(error.message.contains(fact), "{fact}: {}", error.message);
     }

@@ -106,7 +106,7 @@ async fn a_sub_agent_without_skills_is_free_and_one_with_wrong_skills_is_refused
         problems(&refused),
         [
             "skills[0] UNKNOWN_SKILL: there is no skill 'nope'",
-            "skills MISSING_REQUIRED_SKILL: 'specification-engine' requires 'opencode-implementer', which is not in \
+            "skills MISSING_REQUIRED_SKILL: 'specification-engine' requires 'builtin/repertoire/opencode-implementer', which is not in \
              the set: Spec must be followed by implementation",
         ]
     );
