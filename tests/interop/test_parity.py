@@ -489,12 +489,15 @@ ACCESS = [
 ]
 
 HISTORY = {"skill_id": "github/acme/history"}
-REVIEW = {"skill_id": "github/acme/held", "version_number": 1, "reason": "Looked"}
+HELD_VERSION = {"skill_id": "github/acme/held", "version_number": 1}
+REVIEW = {**HELD_VERSION, "reason": "Looked"}
 VERSIONS = [
     case("what is held", "ListHeld", {}, faces=NO_TOOL),
     case("a skill that is held", "GetSkill", {"skill_id": "held"}, "VERSION_HELD"),
     case("a version that is approved by who is elsewhere", "ApproveVersion", REVIEW, "OPERATOR_ONLY", NO_TOOL),
     case("a version that is rejected by who is elsewhere", "RejectVersion", REVIEW, "OPERATOR_ONLY", NO_TOOL),
+    case("a held version that is read from elsewhere", "ReadForReview", HELD_VERSION, "OPERATOR_ONLY", NO_TOOL),
+    case("a held version that is compared from elsewhere", "DiffForReview", HELD_VERSION, "OPERATOR_ONLY", NO_TOOL),
     case("a skill that is blocked", "UpdateBlocklist", {"action": "add", "skill_id": "github/acme/sealed", "reason": "Old"}),
     case("a block without a reason", "UpdateBlocklist", {"action": "add", "skill_id": "history"}, "MISSING_PARAMETER"),
     case("a refresh without a feed", "UpdateBlocklist", {"action": "refresh"}, "SOURCE_UNAVAILABLE"),
@@ -1047,8 +1050,8 @@ def test_a_version_names_its_caller(apart, face):
 def test_every_tool_and_every_route_of_the_contract_is_in_the_tables():
     asked = {rpc for table in (QUESTIONS, DEEDS) for case in table for rpc, _ in case.asks}
     assert {tool_name(rpc) for rpc in asked if tools(rpc)} == tools_of() - unlocked()
-    # The two that stream bytes or requests are not compared as JSON.
-    assert RPCS.keys() - asked == {"ExportSkill", "PublishSkills"}
+    # Those that stream bytes or requests are not compared as JSON.
+    assert RPCS.keys() - asked == {"ExportSkill", "ExportForReview", "PublishSkills"}
 
 
 def test_no_two_cases_have_one_name():

