@@ -213,7 +213,7 @@ TABLE = {
         Shell("echo 'grpcurl() { command grpcurl -max-time 5 \"$@\"; }' >variables", ends=68),
     ],
     "docs/access.md": [
-        Config({"0.0.0.0:50051": "127.0.0.1:0"}), Shell(),
+        Config({"0.0.0.0:50051": "127.0.0.1:0"}), Shell(), Shell("repertoire token create ci --role publisher"),
         Shell(), Config(), Shell(), Config(),
         # What they cannot reach, issuers try again.
         Config(LOOPBACK), Config(LOOPBACK), YAML,

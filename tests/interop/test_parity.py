@@ -475,6 +475,7 @@ ACCESS = [
     case("who one is", "GetCaller", {}, faces=NO_TOOL),
     case("a token by who is elsewhere", "CreateToken", {"name": "ci", "actions": ["read"]}, "OPERATOR_ONLY", NO_TOOL),
     case("tokens by who is elsewhere", "ListTokens", {}, "OPERATOR_ONLY", NO_TOOL),
+    case("a token that is rotated by who is elsewhere", "RotateToken", {"name": "ci"}, "OPERATOR_ONLY", NO_TOOL),
     case("a token that is revoked by who is elsewhere", "RevokeToken", {"name": "ci"}, "OPERATOR_ONLY", NO_TOOL),
     case("what is said of namespaces", "ListNamespaces", {}, faces=NO_TOOL),
     case("namespaces by a forged token", "ListNamespaces", {"page_token": "x"}, "PAGE_TOKEN_INVALID", NO_TOOL),

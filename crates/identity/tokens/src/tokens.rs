@@ -18,6 +18,9 @@ use store::{Batch, Expect, Store, Table, TableId, to_the_end};
 
 /// By name.
 const TOKENS: Table<str, Token> = Table::new(TableId::Tokens);
+/// Names of revoked tokens, with the time at which the token was created. Never removed: a caller is
+/// known by the name of its token, so whoever got it next would own what that one owned.
+const USED_NAMES: Table<str, Timestamp> = Table::new(TableId::UsedTokenNames);
 /// The most tokens: all are in memory, and a list has all.
 pub(crate) const MAX_TOKENS: usize = 10_000;
 /// The most characters of a name.
@@ -183,7 +186,8 @@ impl Tokens {
     /// Creates a token with a text of random bytes.
     ///
     /// # Errors
-    /// Its name is no name or taken, there are too many, or the store cannot be written.
+    /// Its name is no name, or is or was that of a token; there are too many, or the store cannot
+    /// be written.
     pub async fn create(
         &self,
         new: NewToken,
@@ -221,10 +225,15 @@ impl Tokens {
         if known.by_name.len() >= MAX_TOKENS {
             return Err(Error::TooMany { max: MAX_TOKENS });
         }
+        if let Some(used) = self.0.store.get(&USED_NAMES, &token.name)? {
+            let (name, created_at) = (token.name, used.value);
+            return Err(Error::Used { name, created_at });
+        }
         let mut batch = Batch::new();
-        // The check above reads memory. Every write also states what it read, so that a mistake
-        // here can never replace a token.
+        // Every write also states what it read, so that a mistake here, or another writer, can
+        // never replace a token.
         batch.expect(&TOKENS, &token.name, Expect::Absent);
+        batch.expect(&USED_NAMES, &token.name, Expect::Absent);
         batch.put(&TOKENS, &token.name, &token);
         self.0.store.commit(batch).await?;
         // Only when it is durable: a token must not work and be gone after a power cut.
@@ -239,31 +248,75 @@ impl Tokens {
         known.by_name.values().map(|entry| entry.now()).collect()
     }
 
-    /// Revokes a token, and ends what was begun with it.
+    /// Gives a token the text of other random bytes, and another time at which it expires where
+    /// one is given. Its name, its rights and what belongs to it stay; what was begun with the text
+    /// before ends.
+    ///
+    /// # Errors
+    /// There is none of this name, or the store cannot be written.
+    pub async fn rotate(
+        &self,
+        name: &str,
+        secret: &Secret,
+        expires_at: Option<Timestamp>,
+    ) -> Result<Token, Error> {
+        let (this, name, digest) = (self.clone(), name.to_owned(), secret.digest());
+        let rotate = async move {
+            let with = |token: Token| Token {
+                digest,
+                expires_at: expires_at.or(token.expires_at),
+                ..token
+            };
+            this.replace(&name, |token| Some(with(token))).await
+        };
+        to_the_end(rotate).await
+    }
+
+    /// Revokes a token, and ends what was begun with it. Its name is not given again.
     ///
     /// # Errors
     /// There is none of this name, or the store cannot be written.
     pub async fn revoke(&self, name: &str) -> Result<Token, Error> {
         let (this, name) = (self.clone(), name.to_owned());
-        to_the_end(async move { this.remove(&name).await }).await
+        to_the_end(async move { this.replace(&name, |_| None).await }).await
     }
 
-    async fn remove(&self, name: &str) -> Result<Token, Error> {
+    /// Replaces a token, or revokes it where there is none instead; returns the new one, else the
+    /// old.
+    async fn replace(
+        &self,
+        name: &str,
+        with: impl FnOnce(Token) -> Option<Token>,
+    ) -> Result<Token, Error> {
         let _writing = self.0.writing.lock().await;
-        let entry = self.0.known.load().by_name.get(name).cloned();
-        let entry = entry.ok_or_else(|| Error::NotFound {
+        let not_found = || Error::NotFound {
             name: name.to_owned(),
-        })?;
+        };
+        let entry = self.0.known.load().by_name.get(name).cloned();
+        let entry = entry.ok_or_else(not_found)?;
+        let stored = self.0.store.get(&TOKENS, name)?.ok_or_else(not_found)?;
         let mut batch = Batch::new();
-        batch.delete(&TOKENS, name);
+        batch.expect(&TOKENS, name, Expect::Revision(stored.revision));
+        let token = entry.now();
+        let created_at = token.created_at;
+        let next = with(token);
+        if let Some(next) = &next {
+            batch.put(&TOKENS, name, next);
+        } else {
+            batch.delete(&TOKENS, name);
+            batch.put(&USED_NAMES, name, &created_at);
+        }
         self.0.store.commit(batch).await?;
         self.change(|known| {
             known.by_name.remove(name);
             known.by_digest.remove(&entry.token.digest);
+            if let Some(next) = &next {
+                known.add(Entry::new(next.clone()));
+            }
         });
         // Last: a stream that ends here and connects again at once must find the token gone.
         entry.caller.ended.cancel();
-        Ok(entry.now())
+        Ok(next.unwrap_or_else(|| entry.now()))
     }
 
     /// Stores when tokens were last used.
@@ -278,8 +331,18 @@ impl Tokens {
             let used = entry.used.load(Ordering::Relaxed);
             // A use while this runs is stored by the next call: `written` then has the older
             // minute.
-            if used != entry.written.load(Ordering::Relaxed) {
-                batch.put(&TOKENS, &entry.token.name, &entry.now());
+            if used == entry.written.load(Ordering::Relaxed) {
+                continue;
+            }
+            // From the store: a token that another writer has replaced or revoked stays so.
+            if let Some(stored) = self.0.store.get(&TOKENS, &entry.token.name)? {
+                let last_used_at = entry.now().last_used_at;
+                let token = Token {
+                    last_used_at,
+                    ..stored.value
+                };
+                batch.expect(&TOKENS, &token.name, Expect::Revision(stored.revision));
+                batch.put(&TOKENS, &token.name, &token);
                 written.push((Arc::clone(entry), used));
             }
         }
