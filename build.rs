@@ -152,7 +152,7 @@ impl Checks {
             if let Some(body) = self.access.names_of(&message) {
                 writeln!(
                     code,
-                    "fn names<'a>(&'a self, names: &mut Vec<&'a str>) -> bool {{\n{body}\n}}"
+                    "fn names<'a>(&'a self, names: &mut Vec<std::borrow::Cow<'a, str>>) -> bool {{\n{body}\n}}"
                 )?;
             }
             if let Some(body) = item_of(&message) {

@@ -148,10 +148,16 @@ impl Access {
                 let field = message?.get_field_by_name(part)?;
                 message = field.kind().as_message().cloned();
             }
-            let mut push = if message?.get_field_by_name(last)?.is_list() {
-                format!("names.extend(v.{last}.iter().map(String::as_str));")
+            let field = message?.get_field_by_name(last)?;
+            let mut push = if field.is_list() {
+                format!(
+                    "names.extend(v.{last}.iter().map(|v| std::borrow::Cow::from(v.as_str())));"
+                )
+            } else if field.kind() == Kind::Uint32 {
+                // 0 is a number that the request leaves out.
+                format!("if v.{last} > 0 {{ names.push(v.{last}.to_string().into()); }}")
             } else {
-                format!("names.push(v.{last}.as_str());")
+                format!("names.push(v.{last}.as_str().into());")
             };
             for part in messages.iter().rev() {
                 push = format!("if let Some(v) = &v.{part} {{ {push} }}");

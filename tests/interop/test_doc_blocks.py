@@ -213,7 +213,7 @@ TABLE = {
         Shell("echo 'grpcurl() { command grpcurl -max-time 5 \"$@\"; }' >variables", ends=68),
     ],
     "docs/access.md": [
-        Config({"0.0.0.0:50051": "127.0.0.1:0"}), Shell(),
+        Config({"0.0.0.0:50051": "127.0.0.1:0"}), Shell(), Shell("repertoire token create ci --role publisher"),
         Shell(), Config(), Shell(), Config(),
         # What they cannot reach, issuers try again.
         Config(LOOPBACK), Config(LOOPBACK), YAML,
@@ -274,7 +274,8 @@ TABLE = {
     "docs/trust.md": [
         Shell(REFUNDS), JSON, Shell(REFUNDS + HELD),
         # What somebody approved can no longer be rejected: that is another one here.
-        Shell(REFUNDS + HELD, replaced={"reject github/acme/refunds 3": "reject github/acme/refunds 4"}), Config(),
+        Shell(REFUNDS + HELD, replaced={"reject github/acme/refunds 3": "reject github/acme/refunds 4"}),
+        Shell(REFUNDS + HELD), Config(),
     ],
     "docs/tutorial.md": [
         BUILDS, *[Elsewhere("test_docs.py::test_the_tutorial_does_what_it_says")] * 2,

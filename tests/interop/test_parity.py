@@ -475,6 +475,7 @@ ACCESS = [
     case("who one is", "GetCaller", {}, faces=NO_TOOL),
     case("a token by who is elsewhere", "CreateToken", {"name": "ci", "actions": ["read"]}, "OPERATOR_ONLY", NO_TOOL),
     case("tokens by who is elsewhere", "ListTokens", {}, "OPERATOR_ONLY", NO_TOOL),
+    case("a token that is rotated by who is elsewhere", "RotateToken", {"name": "ci"}, "OPERATOR_ONLY", NO_TOOL),
     case("a token that is revoked by who is elsewhere", "RevokeToken", {"name": "ci"}, "OPERATOR_ONLY", NO_TOOL),
     case("what is said of namespaces", "ListNamespaces", {}, faces=NO_TOOL),
     case("namespaces by a forged token", "ListNamespaces", {"page_token": "x"}, "PAGE_TOKEN_INVALID", NO_TOOL),
@@ -489,7 +490,8 @@ ACCESS = [
 ]
 
 HISTORY = {"skill_id": "github/acme/history"}
-REVIEW = {"skill_id": "github/acme/held", "version_number": 1, "reason": "Looked"}
+HELD_VERSION = {"skill_id": "github/acme/held", "version_number": 1}
+REVIEW = {**HELD_VERSION, "reason": "Looked"}
 VERSIONS = [
     case("what is held", "ListHeld", {}, faces=NO_TOOL),
     case("a skill that is held", "GetSkill", {"skill_id": "held"}, "VERSION_HELD"),
@@ -500,6 +502,8 @@ VERSIONS = [
         {"short_name": "history", "holder_id": "github/acme/gone"}, "NAME_HELD", NO_TOOL,
     ),
     case("a short name by a short name", "SetShortName", {"short_name": "history", "holder_id": "history"}, "FULL_ID_REQUIRED", NO_TOOL),
+    case("a held version that is read from elsewhere", "ReadForReview", HELD_VERSION, "OPERATOR_ONLY", NO_TOOL),
+    case("a held version that is compared from elsewhere", "DiffForReview", HELD_VERSION, "OPERATOR_ONLY", NO_TOOL),
     case("a skill that is blocked", "UpdateBlocklist", {"action": "add", "skill_id": "github/acme/sealed", "reason": "Old"}),
     case("a block without a reason", "UpdateBlocklist", {"action": "add", "skill_id": HISTORY["skill_id"]}, "MISSING_PARAMETER"),
     case("a refresh without a feed", "UpdateBlocklist", {"action": "refresh"}, "SOURCE_UNAVAILABLE"),
@@ -1052,8 +1056,8 @@ def test_a_version_names_its_caller(apart, face):
 def test_every_tool_and_every_route_of_the_contract_is_in_the_tables():
     asked = {rpc for table in (QUESTIONS, DEEDS) for case in table for rpc, _ in case.asks}
     assert {tool_name(rpc) for rpc in asked if tools(rpc)} == tools_of() - unlocked()
-    # The two that stream bytes or requests are not compared as JSON.
-    assert RPCS.keys() - asked == {"ExportSkill", "PublishSkills"}
+    # Those that stream bytes or requests are not compared as JSON.
+    assert RPCS.keys() - asked == {"ExportSkill", "ExportForReview", "PublishSkills"}
 
 
 def test_no_two_cases_have_one_name():

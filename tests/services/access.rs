@@ -6,6 +6,7 @@ mod agents;
 mod loopback;
 mod owned;
 mod reloaded;
+mod reviewers;
 mod seen;
 mod workers;
 

@@ -242,7 +242,7 @@ impl Command {
             | Self::Doctor
             | Self::Config(_) => true,
             // Without an action these list.
-            Self::Review(it) => matches!(it.action, None | Some(review::Action::List)),
+            Self::Review(it) => it.prints_rows(),
             Self::Block(it) => matches!(it.action, None | Some(block::Action::List(_))),
             Self::Source(it) => matches!(it.action, None | Some(sources::Action::List)),
             Self::Token(it) => matches!(it.action, None | Some(token::Action::List)),

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
+use tonic::Streaming;
 
 use super::connect::Client;
 use super::mirror::Tree;
@@ -18,6 +19,7 @@ use store::AtomicFile;
 const EXAMPLES: &str = "\
 Examples:
   repertoire export refunds                            refunds-1.2.0.tar.gz, here
+  repertoire export refunds --at 3 --held              a version that waits for review
   repertoire export --all ./skills                     every skill, as a tree of files
   repertoire export --all ./mirror --namespace github/acme --git --push git@example.com:acme/skills.git
 
@@ -40,6 +42,10 @@ pub(super) struct Export {
     /// A version: its number, or its semantic version. [default: the active one]
     #[arg(long, value_name = "VERSION", conflicts_with = "all")]
     at: Option<String>,
+    /// A version that is held, or of a blocked skill. Only those who may review it get it, and the
+    /// audit trail records it.
+    #[arg(long, conflicts_with = "all")]
+    held: bool,
     /// File to write. [default: the name and version of the skill, here]
     #[arg(long, short, value_name = "FILE", conflicts_with = "all")]
     output: Option<PathBuf>,
@@ -71,7 +77,6 @@ pub(super) fn plain(name: &str) -> Option<PathBuf> {
 }
 
 pub(super) async fn export(client: &Client, options: Export, output: &Output) -> Done {
-    let force = options.force;
     if let Some(folder) = options.all {
         return super::mirror::all(client, folder, options.tree, output).await;
     }
@@ -80,18 +85,43 @@ pub(super) async fn export(client: &Client, options: Export, output: &Output) ->
         Archive::TarGz => v1::ArchiveFormat::TarGz,
         Archive::Zip => v1::ArchiveFormat::Zip,
     };
+    let (skill_id, format) = (options.skill.unwrap_or_default(), format.into());
+    let (file, force) = (options.output, options.force);
+    if options.held {
+        let request = v1::ExportForReviewRequest {
+            skill_id,
+            version_number,
+            semantic_version,
+            format,
+        };
+        let chunks = client.registry().export_for_review(request).await?;
+        let part = |it: v1::ExportForReviewResponse| (it.info, it.chunk);
+        return save(chunks.into_inner(), part, file, force, output).await;
+    }
     let request = v1::ExportSkillRequest {
-        skill_id: options.skill.unwrap_or_default(),
+        skill_id,
         version_number,
         semantic_version,
-        format: format.into(),
+        format,
         info_only: false,
     };
-    let mut chunks = client.registry().export_skill(request).await?.into_inner();
-    let first = chunks.message().await?;
-    let first = first.ok_or_else(|| Failed::fault("the server sent nothing"))?;
-    let info = first.info.clone().unwrap_or_default();
-    let path = match options.output {
+    let chunks = client.registry().export_skill(request).await?;
+    let part = |it: v1::ExportSkillResponse| (it.info, it.chunk);
+    save(chunks.into_inner(), part, file, force, output).await
+}
+
+/// Writes the archive that a server streams into a file.
+async fn save<T, B: AsRef<[u8]>>(
+    mut chunks: Streaming<T>,
+    part: impl Fn(T) -> (Option<v1::ArchiveInfo>, B),
+    file: Option<PathBuf>,
+    force: bool,
+    output: &Output,
+) -> Done {
+    let first = chunks.message().await?.map(&part);
+    let (info, first) = first.ok_or_else(|| Failed::fault("the server sent nothing"))?;
+    let info = info.unwrap_or_default();
+    let path = match file {
         Some(file) => file,
         // The server chose the name: a path in it could write anywhere.
         None => plain(&info.file_name).ok_or_else(|| {
@@ -107,11 +137,11 @@ pub(super) async fn export(client: &Client, options: Export, output: &Output) ->
     let mut written = 0_u64;
     let mut digest = Sha256::new();
     let mut next = Some(first);
-    while let Some(message) = next {
-        archive.file().write_all(&message.chunk).map_err(named)?;
-        digest.update(&message.chunk);
-        written += message.chunk.len() as u64;
-        next = chunks.message().await?;
+    while let Some(chunk) = next {
+        archive.file().write_all(chunk.as_ref()).map_err(named)?;
+        digest.update(chunk.as_ref());
+        written += chunk.as_ref().len() as u64;
+        next = chunks.message().await?.map(|message| part(message).1);
     }
     let digest = Digest::from(<[u8; 32]>::from(digest.finalize())).to_string();
     // Before the file gets its name: an archive that was cut short is never found under it.

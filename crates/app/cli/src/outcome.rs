@@ -380,7 +380,7 @@ fn report_refused(path: &Path, refusal: &v1::Refusal, output: &Output) -> Done {
 /// Suggests what to do with a version that is held.
 fn review_hint() -> String {
     format!(
-        "{HINT}hint:{HINT:#} `repertoire review show SKILL NUMBER` shows what was found; a reviewer lets it out with `repertoire review approve`"
+        "{HINT}hint:{HINT:#} `repertoire review show SKILL NUMBER` shows what was found, with --diff what it changes; a reviewer lets it out with `repertoire review approve`"
     )
 }
 

@@ -35,15 +35,25 @@ pub(super) struct Held {
     /// Its number, or its semantic version. [default: the active version, else the highest]
     #[arg(requires = "skill")]
     version: Option<String>,
+    #[command(flatten)]
+    reading: review::Reading,
 }
 
 /// Returns the command by its current name, and that name where it was called by a former one.
 pub(super) fn now(command: Command) -> (Command, Option<&'static str>) {
     let (command, name) = match command {
-        Command::Renamed(Renamed::Held(Held { skill, version })) => match skill {
+        Command::Renamed(Renamed::Held(Held {
+            skill,
+            version,
+            reading,
+        })) => match skill {
             None => (reviewed(review::Action::List), "review list"),
             Some(skill) => {
-                let held = review::Held { skill, version };
+                let held = review::Held {
+                    skill,
+                    version,
+                    reading,
+                };
                 (reviewed(review::Action::Show(held)), "review show")
             }
         },

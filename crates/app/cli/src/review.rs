@@ -3,14 +3,18 @@
 use clap::{Args, Subcommand};
 
 use super::connect::{Client, pages};
-use super::output::{BAD, Done, FAINT, GOOD, List, Output, Style, WARN, time, word};
+use super::output::{BAD, Done, FAINT, GOOD, List, Output, Style, WARN, bytes, time, word};
 use super::skill_args::{OfNamed, version};
+use super::versions;
 use contract::v1;
 
 const EXAMPLES: &str = "\
 Examples:
   repertoire review                                    what waits
   repertoire review show refunds 3                     all that was found in version 3
+  repertoire review show refunds 3 --diff              what it changes
+  repertoire review show refunds 3 --files             its files
+  repertoire review show refunds 3 --read run.sh       one of them
   repertoire review approve github/acme/refunds 3 --reason 'Read it; the address is our own'
   repertoire review reject github/acme/refunds 3 --reason 'It sends ~/.ssh to another host'";
 
@@ -25,7 +29,8 @@ pub(super) struct Review {
 pub(super) enum Action {
     /// List the versions that are held.
     List,
-    /// Show a version with all that the scan found in it.
+    /// Show a version with all that the scan found in it, or read it. Only those who may review it
+    /// read what is held or blocked, and the audit trail records it.
     Show(Held),
     /// Hand out a version that is held.
     Approve(Decision),
@@ -39,6 +44,35 @@ pub(super) struct Held {
     pub(super) skill: String,
     /// Its number, or its semantic version. [default: the active version, else the highest]
     pub(super) version: Option<String>,
+    #[command(flatten)]
+    pub(super) reading: Reading,
+}
+
+/// What to read of a version that is held, or of a blocked skill.
+#[derive(Debug, Args)]
+pub(super) struct Reading {
+    /// Compare it with the active version, or else with the one before it.
+    #[arg(long)]
+    diff: bool,
+    /// Compare it with this version: its number, or its semantic version.
+    #[arg(long, value_name = "VERSION", requires = "diff")]
+    from: Option<String>,
+    /// List its files.
+    #[arg(long, conflicts_with = "diff")]
+    files: bool,
+    /// Print this file of it.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["diff", "files"])]
+    read: Option<String>,
+}
+
+impl Review {
+    pub(super) fn prints_rows(&self) -> bool {
+        match &self.action {
+            None | Some(Action::List) => true,
+            Some(Action::Show(held)) => held.reading.files,
+            _ => false,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -76,6 +110,12 @@ const HELD: List<v1::HeldVersion> = List::new(&[
             hold.rejected_by, hold.rejected_because
         )
     }),
+]);
+
+const FILES: List<v1::FileEntry> = List::new(&[
+    ("path", |file| file.path.clone()),
+    ("size", |file| bytes(file.size_bytes.unsigned_abs())),
+    ("digest", |file| file.digest.clone()),
 ]);
 
 /// The style of a finding by its severity.
@@ -151,6 +191,40 @@ async fn list(client: &Client, output: &Output) -> Done {
 
 async fn show(client: &Client, options: Held, output: &Output) -> Done {
     let (version_number, semantic_version) = version(options.version);
+    let Reading {
+        diff,
+        from,
+        files,
+        read,
+    } = options.reading;
+    if diff {
+        let (from_version, from_semantic_version) = version(from);
+        let request = v1::DiffForReviewRequest {
+            skill_id: options.skill,
+            version_number,
+            semantic_version,
+            from_version,
+            from_semantic_version,
+        };
+        let answer = client.registry().diff_for_review(request).await?;
+        let diff = answer.into_inner().diff.unwrap_or_default();
+        return versions::print_diff(&diff, output);
+    }
+    if files || read.is_some() {
+        let request = v1::ReadForReviewRequest {
+            skill_id: options.skill,
+            version_number,
+            semantic_version,
+            path: read.clone().unwrap_or_default(),
+        };
+        let answer = client.registry().read_for_review(request).await?;
+        let answer = answer.into_inner();
+        if read.is_some() {
+            return output.file(&answer.content, false);
+        }
+        output.message(&answer)?;
+        return output.list(&FILES, &answer.files);
+    }
     let request = v1::ScanSkillRequest {
         skill_id: options.skill,
         version_number,

@@ -10,9 +10,9 @@ use contract::v1;
 pub(super) struct Review {
     /// The submission, as `learn reviews` names it.
     submission: String,
-    /// Who reviews it.
+    /// Who reviews it, where callers do not sign in; else the caller does. [default: the caller]
     #[arg(long, value_name = "NAME")]
-    reviewer: String,
+    reviewer: Option<String>,
     /// It does what was asked.
     #[arg(long, conflicts_with = "fail", required_unless_present = "fail")]
     pass: bool,
@@ -60,7 +60,7 @@ pub(super) async fn reviews(client: &Client, path_id: String, output: &Output) -
 pub(super) async fn review(client: &Client, options: Review, output: &Output) -> Done {
     let request = v1::ReviewSubmissionRequest {
         submission_id: options.submission,
-        reviewer: options.reviewer,
+        reviewer: options.reviewer.unwrap_or_default(),
         passed: options.pass && !options.fail,
         comment: options.comment.unwrap_or_default(),
         score: options.score,

@@ -16,7 +16,10 @@ Examples:
   repertoire token create bot --role agent --sees 'github/acme/*'   private skills, too
   repertoire token create scraper --action operate      for /metrics
   repertoire token                                      what there is, and when it was last used
+  repertoire token rotate ci                            a new text for the same caller
   repertoire token revoke ci                            at once: what it began ends, too
+
+A name is given once: what belongs to a caller belongs to its name.
 
 A server wants tokens where its config file says `access: {sign_in: tokens}`. Roles:
   reader         read, load
@@ -40,6 +43,14 @@ pub(super) enum Action {
     List,
     /// Create a token and print its text, which is not shown again.
     Create(Create),
+    /// Replace the text of a token and print the new one, which is not shown again.
+    Rotate {
+        /// Its name.
+        name: String,
+        /// Days until it expires. [default: as before]
+        #[arg(long, value_name = "DAYS", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u32).range(0..=3650))]
+        expires: u32,
+    },
     /// Revoke a token. It is refused from now on, and streams that it opened end.
     Revoke {
         /// Its name.
@@ -99,6 +110,7 @@ pub(super) async fn token(client: &Client, options: Token, output: &Output) -> D
     match options.action {
         None | Some(Action::List) => list(client, output).await,
         Some(Action::Create(options)) => create(client, options, output).await,
+        Some(Action::Rotate { name, expires }) => rotate(client, name, expires, output).await,
         Some(Action::Revoke { name }) => revoke(client, name, output).await,
     }
 }
@@ -124,17 +136,40 @@ async fn create(client: &Client, options: Create, output: &Output) -> Done {
         expires_in_days: options.expires,
     };
     let answer = output.answer(client.access().create_token(request).await?)?;
-    let info = answer.info.unwrap_or_default();
+    made(
+        "made",
+        &answer.info.unwrap_or_default(),
+        &answer.token,
+        output,
+    )
+}
+
+async fn rotate(client: &Client, name: String, expires: u32, output: &Output) -> Done {
+    let request = v1::RotateTokenRequest {
+        name,
+        expires_in_days: expires,
+    };
+    let answer = output.answer(client.access().rotate_token(request).await?)?;
+    made(
+        "rotated",
+        &answer.info.unwrap_or_default(),
+        &answer.token,
+        output,
+    )
+}
+
+/// Prints the text of a token.
+fn made(what: &str, info: &v1::TokenInfo, token: &str, output: &Output) -> Done {
     // The token alone goes to standard output, for `TOKEN=$(repertoire token create …)`.
     output.note(&format!(
-        "{GOOD}made{GOOD:#} {}: {} {FAINT}({} skills){FAINT:#}",
+        "{GOOD}{what}{GOOD:#} {}: {} {FAINT}({} skills){FAINT:#}",
         info.name,
         names(&info.actions),
         skills(&info.skills),
     ));
     output
         .hint("copy the token now, it is not shown again; commands take it from REPERTOIRE_TOKEN");
-    output.line(&answer.token)
+    output.line(token)
 }
 
 async fn revoke(client: &Client, name: String, output: &Output) -> Done {

@@ -93,6 +93,10 @@ pub(super) async fn versions(client: &Client, options: OfSkill, output: &Output)
     .await?;
     output.message(&all)?;
     output.line(&all.skill_id)?;
+    if let Some(block) = &all.blocked {
+        let (by, why) = (&block.blocked_by, &block.reason);
+        output.line(&format!("{BAD}blocked{BAD:#} by {by}: {why}"))?;
+    }
     output.list(&VERSIONS, &all.versions)
 }
 
@@ -106,7 +110,12 @@ pub(super) async fn diff(client: &Client, options: Diff, output: &Output) -> Don
         from_semantic_version,
         to_semantic_version,
     };
-    let diff = output.answer(client.registry().diff_versions(request).await?)?;
+    let diff = client.registry().diff_versions(request).await?;
+    print_diff(diff.get_ref(), output)
+}
+
+pub(super) fn print_diff(diff: &v1::DiffVersionsResponse, output: &Output) -> Done {
+    output.message(diff)?;
     let label = |version: &Option<v1::VersionInfo>| {
         let version = version.as_ref();
         let label = version.map(|v| format!("{} ({})", v.version_number, v.semantic_version));

@@ -152,6 +152,8 @@ codes! {
     TokenNotFound = "TOKEN_NOT_FOUND", 1041, NotFound;
     /// There is a token of this name already.
     TokenExists = "TOKEN_EXISTS", 1042, State;
+    /// A token of this name was revoked, and a name is given once.
+    TokenNameUsed = "TOKEN_NAME_USED", 1058, State;
     /// The namespace belongs to others, or to nobody where owners alone may publish.
     NamespaceNotOwned = "NAMESPACE_NOT_OWNED", 1049, Denied;
     /// The certificate by which a connection signed in holds no longer.

@@ -62,6 +62,14 @@ impl Principal {
         Some(format!("{issuer}/{name}").into())
     }
 
+    /// A text has the form of the name of a caller that signed in. No request may give such a name
+    /// to anything, or say it of its caller.
+    #[must_use]
+    pub fn is_name(text: &str) -> bool {
+        let kinds = ["token:", "certificate:", "oidc:"];
+        kinds.iter().any(|kind| text.starts_with(kind))
+    }
+
     /// A caller with a certificate, by the name of the rule for it.
     #[must_use]
     pub fn certificate(name: &str) -> Self {
@@ -134,5 +142,12 @@ mod tests {
             Some("oidc:corp/ada%252Fbob"),
         ];
         assert_eq!(namespaces, expected.map(|it| it.map(str::to_owned)));
+        for (name, namespace) in names.iter().zip(&namespaces) {
+            assert_eq!(
+                Principal::is_name(name.as_str()),
+                namespace.is_some(),
+                "{name}"
+            );
+        }
     }
 }

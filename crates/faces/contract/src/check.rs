@@ -1,6 +1,7 @@
 //! Checks of requests, called by the code that the build writes from the
 //! validation rules.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::access::allowed;
@@ -25,7 +26,7 @@ pub trait Checked {
     }
 
     /// Adds the names of what its call is done to. False: the message has no such field.
-    fn names<'a>(&'a self, _: &mut Vec<&'a str>) -> bool {
+    fn names<'a>(&'a self, _: &mut Vec<Cow<'a, str>>) -> bool {
         false
     }
 

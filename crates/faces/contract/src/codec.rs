@@ -111,7 +111,7 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
             if let Some(noted) = &self.hooks.noted
                 && message.names(&mut names)
             {
-                noted.names(names);
+                noted.names(names.iter().map(AsRef::as_ref));
             }
             if let Some(authorizer) = &self.hooks.authorizer {
                 message.authorize(&**authorizer).map_err(status)?;

@@ -147,12 +147,26 @@ impl handlers::Access for AccessService {
             expires_at: expiry(now, expires_in_days)?,
             name,
         };
-        // The store has the digest of the secret alone: this answer is the only one with its text.
-        let mut random = [0; 32];
-        getrandom::fill(&mut random).map_err(|error| Failure::fault(error.to_string()))?;
-        let secret = Secret::new(random);
+        let secret = random_secret()?;
         let token = self.tokens.create(new, &secret, &by, now).await;
         Ok(Response::new(v1::CreateTokenResponse {
+            token: secret.reveal(),
+            info: Some(info(token?)),
+        }))
+    }
+
+    async fn rotate_token(
+        &self,
+        request: Request<v1::RotateTokenRequest>,
+    ) -> Answer<v1::RotateTokenResponse> {
+        let v1::RotateTokenRequest {
+            name,
+            expires_in_days,
+        } = request.into_inner();
+        let expires_at = expiry(self.clock.now(), expires_in_days)?;
+        let secret = random_secret()?;
+        let token = self.tokens.rotate(&name, &secret, expires_at).await;
+        Ok(Response::new(v1::RotateTokenResponse {
             token: secret.reveal(),
             info: Some(info(token?)),
         }))
@@ -195,6 +209,14 @@ impl handlers::Access for AccessService {
         let set = namespace::set(of, &access, request.into_inner(), now);
         Ok(Response::new(set.await?))
     }
+}
+
+/// Makes the secret of a token. The store has its digest alone: the answer to the call is the only
+/// one with its text.
+fn random_secret() -> Result<Secret, Failure> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).map_err(|error| Failure::fault(error.to_string()))?;
+    Ok(Secret::new(random))
 }
 
 fn expiry(now: Timestamp, days: u32) -> Result<Option<Timestamp>, Failure> {

@@ -7,6 +7,7 @@ use super::{DEFAULT_BLOCKED_SKILLS, FEED, convert, missing, page_size};
 use ::registry::{Blocked, Caller, Registry};
 use contract::handlers::Answer;
 use contract::v1;
+use model::Block;
 
 pub(super) async fn update(
     service: &RegistryService,
@@ -69,6 +70,17 @@ pub(super) async fn update(
     }))
 }
 
+/// Returns an entry of the blocklist.
+pub(super) fn entry(block: &Block) -> v1::BlockedSkill {
+    v1::BlockedSkill {
+        skill_id: block.skill.to_string(),
+        reason: block.reason.clone(),
+        blocked_at: Some(convert::time(block.time)),
+        blocked_by: block.actor.to_string(),
+        from_feed: block.from_feed,
+    }
+}
+
 pub(super) fn list(
     registry: &Registry,
     request: v1::ListBlockedRequest,
@@ -79,13 +91,7 @@ pub(super) fn list(
     } = request;
     let page = registry.blocklist(page_size(size, DEFAULT_BLOCKED_SKILLS), &page_token);
     let page = page?;
-    let blocked = page.blocks.iter().map(|block| v1::BlockedSkill {
-        skill_id: block.skill.to_string(),
-        reason: block.reason.clone(),
-        blocked_at: Some(convert::time(block.time)),
-        blocked_by: block.actor.to_string(),
-        from_feed: block.from_feed,
-    });
+    let blocked = page.blocks.iter().map(|block| entry(block));
     Ok(Response::new(v1::ListBlockedResponse {
         blocked: blocked.collect(),
         blocklist_size: convert::count(page.size),

@@ -1,5 +1,6 @@
 //! Streams a version as an archive.
 
+use bytes::Bytes;
 use futures_util::stream;
 use tonic::Response;
 
@@ -9,13 +10,12 @@ use admission::Peer;
 use contract::handlers::{Answer, Messages};
 use contract::v1;
 use lookup::Lookup;
-use registry::ExportQuery;
+use registry::{Archive, ExportQuery};
 
 /// Bytes of an archive in one message.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Streams the archive that a request asks for. Its memory is booked for the reader until the
-/// last chunk is sent.
+/// Streams the archive that a request asks for.
 pub(super) async fn chunks(
     lookup: &Lookup,
     request: v1::ExportSkillRequest,
@@ -35,8 +35,17 @@ pub(super) async fn chunks(
         format: convert::archive_format(format),
         info_only,
     };
-    let archive = lookup.export(&skill, &query).await;
-    let archive = archive?;
+    let archive = lookup.export(&skill, &query).await?;
+    let response = |info, chunk| v1::ExportSkillResponse { info, chunk };
+    messages(archive, reader, response).await
+}
+
+/// Streams an archive. Its memory is booked for the reader until the last chunk is sent.
+pub(super) async fn messages<T: Send + 'static>(
+    archive: Archive,
+    reader: &Peer,
+    message: impl Fn(Option<v1::ArchiveInfo>, Bytes) -> T + Send + 'static,
+) -> Answer<Messages<T>> {
     let kib = archive.bytes.len().div_ceil(1024);
     let kib = u32::try_from(kib).unwrap_or(u32::MAX);
     // The whole archive stays in memory until its reader has it. A slow reader must use up its
@@ -56,10 +65,8 @@ pub(super) async fn chunks(
         // Captured, so that the permit is released when the stream is dropped.
         let _held = &memory;
         let end = ((at + 1) * CHUNK_BYTES).min(archive.bytes.len());
-        Ok(v1::ExportSkillResponse {
-            info: (at == 0).then(|| info.clone()),
-            chunk: archive.bytes.slice(at * CHUNK_BYTES..end),
-        })
+        let info = (at == 0).then(|| info.clone());
+        Ok(message(info, archive.bytes.slice(at * CHUNK_BYTES..end)))
     });
     Ok(Response::new(Box::pin(stream::iter(chunks))))
 }

@@ -3,6 +3,7 @@
 mod learned;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use courses::{Solution, Verdict};
 use futures_util::{StreamExt as _, stream};
@@ -11,11 +12,12 @@ use tonic::{Request, Response};
 
 use super::convert::{count, size, time};
 use super::{page_size, waited};
-use ::access::Action;
-use ::learning::{Learner, Learning, Reset, Review, Submit};
+use ::access::{Access, Action, Caller};
+use ::learning::{Learner, Learning, Reset, Review, Reviewer, Submit};
+use admission::Peer;
 use contract::handlers::{self, Answer, Messages, View};
 use contract::{status, v1};
-use model::Failure;
+use model::{Failure, Principal};
 
 // Defaults of what an answer holds.
 /// Submissions that wait for a reviewer.
@@ -33,8 +35,8 @@ const FEEDBACK: bool = true;
 #[derive(Debug, Clone)]
 pub struct LearningService {
     learning: Learning,
-    /// Those of a caller that did not sign in, but in a view.
-    learners: Learners,
+    /// The caller that a view is of; before that, the server's own process.
+    caller: Arc<Caller>,
 }
 
 impl LearningService {
@@ -43,7 +45,7 @@ impl LearningService {
     pub fn new(learning: Learning) -> Self {
         Self {
             learning,
-            learners: Learners::default(),
+            caller: Access::local().caller,
         }
     }
 
@@ -53,41 +55,45 @@ impl LearningService {
         self.learning.ready().await;
         &self.learning
     }
-}
 
-/// The learners that a caller may name.
-#[derive(Debug, Clone, Default)]
-struct Learners {
-    /// The caller that they belong to, where it signed in. None: those of everybody.
-    owner: Option<String>,
-    /// The caller reviews solutions, so it may also name learners of others.
-    all: bool,
-}
-
-impl Learners {
-    /// Returns the learner that a request names; without a name, the caller itself.
-    fn find(&self, name: &str) -> Result<Learner, Failure> {
-        let learner = match &self.owner {
-            // The owner becomes part of the name, so that no caller reaches the progress of
-            // another by guessing a name.
-            Some(owner) if name.is_empty() || !self.all => Learner::of(owner, name),
-            _ => Learner::new(name),
+    /// Returns the learner that a request writes for: the caller itself, or one of its own, so
+    /// that no caller reaches the progress of another by guessing a name. The user of the server's
+    /// machine may name all.
+    fn own_learner(&self, name: &str) -> Result<Learner, Failure> {
+        let principal = &self.caller.principal;
+        let learner = if *principal == Principal::local() {
+            Learner::new(name)
+        } else {
+            Learner::of(principal.namespace().as_deref(), name)
         };
         learner.map_err(Failure::from)
+    }
+
+    /// The same, or that of another caller where the action allows this one to name it.
+    fn any_learner(&self, name: &str, action: Action) -> Result<Learner, Failure> {
+        if Principal::is_name(name) && self.caller.rights.allow(action) {
+            return Learner::new(name).map_err(Failure::from);
+        }
+        self.own_learner(name)
+    }
+
+    /// Returns the learner that a request reads; who grades solutions may read all progress.
+    fn learner_to_read(&self, name: &str) -> Result<Learner, Failure> {
+        self.any_learner(name, Action::Grade)
+    }
+
+    /// Returns the learner that a request resets; an operator may do that to all.
+    fn learner_to_reset(&self, name: &str) -> Result<Learner, Failure> {
+        self.any_learner(name, Action::Operate)
     }
 }
 
 impl View for LearningService {
     async fn view<'a>(&'a self, call: &Extensions) -> Cow<'a, Self> {
-        let caller = contract::access_of(call).caller;
         // Learning paths are public; progress is that of the caller's own learners.
-        let learners = Learners {
-            owner: caller.principal.namespace().map(Cow::into_owned),
-            all: caller.rights.allow(Action::Grade),
-        };
         Cow::Owned(Self {
             learning: self.learning.clone(),
-            learners,
+            caller: contract::access_of(call).caller,
         })
     }
 }
@@ -97,7 +103,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::GetPathsRequest>,
     ) -> Answer<v1::GetPathsResponse> {
-        let learner = self.learners.find(&request.get_ref().learner)?;
+        let learner = self.learner_to_read(&request.get_ref().learner)?;
         let v1::GetPathsRequest {
             category,
             difficulty,
@@ -118,7 +124,7 @@ impl handlers::Learning for LearningService {
     }
 
     async fn get_path(&self, request: Request<v1::GetPathRequest>) -> Answer<v1::GetPathResponse> {
-        let learner = self.learners.find(&request.get_ref().learner)?;
+        let learner = self.learner_to_read(&request.get_ref().learner)?;
         let v1::GetPathRequest {
             path_id,
             include_exercises,
@@ -135,7 +141,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::NextExerciseRequest>,
     ) -> Answer<v1::NextExerciseResponse> {
-        let learner = self.learners.find(&request.get_ref().learner)?;
+        let learner = self.own_learner(&request.get_ref().learner)?;
         let v1::NextExerciseRequest {
             path_id,
             learner: _,
@@ -159,7 +165,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::GetExerciseRequest>,
     ) -> Answer<v1::GetExerciseResponse> {
-        let learner = self.learners.find(&request.get_ref().learner)?;
+        let learner = self.own_learner(&request.get_ref().learner)?;
         let v1::GetExerciseRequest {
             exercise_id,
             learner: _,
@@ -180,7 +186,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::RevealHintRequest>,
     ) -> Answer<v1::RevealHintResponse> {
-        let learner = self.learners.find(&request.get_ref().learner)?;
+        let learner = self.own_learner(&request.get_ref().learner)?;
         let v1::RevealHintRequest {
             exercise_id,
             learner: _,
@@ -206,7 +212,8 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::SubmitSolutionRequest>,
     ) -> Answer<v1::SubmitSolutionResponse> {
-        let learner = self.learners.find(&request.get_ref().learner)?;
+        let learner = self.own_learner(&request.get_ref().learner)?;
+        let caller = Peer::of(request.extensions()).name().unwrap_or_default();
         let v1::SubmitSolutionRequest {
             exercise_id,
             solution,
@@ -219,6 +226,7 @@ impl handlers::Learning for LearningService {
         let files = files.into_iter();
         let files = files.map(|v1::SolutionFile { path, text }| (path, text));
         let submit = Submit {
+            caller,
             exercise_id: exercise_id.clone(),
             text: solution,
             files: files.collect(),
@@ -246,7 +254,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::GetProgressRequest>,
     ) -> Answer<v1::GetProgressResponse> {
-        let learner = self.learners.find(&request.get_ref().learner)?;
+        let learner = self.learner_to_read(&request.get_ref().learner)?;
         let v1::GetProgressRequest {
             path_id,
             include_history,
@@ -309,7 +317,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::ResetProgressRequest>,
     ) -> Answer<v1::ResetProgressResponse> {
-        let learner = self.learners.find(&request.get_ref().learner)?;
+        let learner = self.learner_to_reset(&request.get_ref().learner)?;
         let v1::ResetProgressRequest {
             path_id,
             confirm,
@@ -372,7 +380,7 @@ impl handlers::Learning for LearningService {
         } = request.into_inner();
         let review = Review {
             submission_id,
-            reviewer,
+            reviewer: Reviewer::of(&self.caller.principal, &reviewer)?,
             passed,
             score,
             comment,
@@ -390,7 +398,7 @@ impl handlers::Learning for LearningService {
         &self,
         request: Request<v1::WatchProgressRequest>,
     ) -> Answer<Messages<v1::WatchProgressResponse>> {
-        let learner = self.learners.find(&request.get_ref().learner)?;
+        let learner = self.learner_to_read(&request.get_ref().learner)?;
         let v1::WatchProgressRequest {
             learner: _,
             after_sequence,

@@ -32,6 +32,7 @@ mod convert;
 mod enums;
 mod export;
 mod facets;
+mod in_review;
 mod installed;
 #[cfg(feature = "learning")]
 pub mod learning;

@@ -10,8 +10,8 @@ use super::convert::{self, info};
 use super::sources::Sources;
 use super::viewer::{Sight, Viewer};
 use super::{
-    DEFAULT_VERSIONS, blocklist, caller, export, named, number, page_size, principal, publish,
-    selector, sources, sync, target, time_left, trust, usage, watch,
+    DEFAULT_VERSIONS, blocklist, caller, export, in_review, named, number, page_size, principal,
+    publish, selector, sources, sync, target, time_left, trust, usage, watch,
 };
 use ::search::SearchIndex;
 use ::sync::Engine;
@@ -206,6 +206,7 @@ impl handlers::Registry for RegistryService {
             active_version: number(page.head.active),
             versions: page.versions.iter().map(info).collect(),
             next_page_token: page.next.unwrap_or_default(),
+            blocked: page.head.blocked.as_deref().map(blocklist::entry),
         }))
     }
 
@@ -388,6 +389,28 @@ impl handlers::Registry for RegistryService {
         let key = &request.get_ref().idempotency_key;
         let caller = caller(&request, "RejectVersion", key);
         trust::reject(self, request.into_inner(), &caller).await
+    }
+
+    async fn read_for_review(
+        &self,
+        request: Request<v1::ReadForReviewRequest>,
+    ) -> Answer<v1::ReadForReviewResponse> {
+        in_review::read(self, request.into_inner()).await
+    }
+
+    async fn diff_for_review(
+        &self,
+        request: Request<v1::DiffForReviewRequest>,
+    ) -> Answer<v1::DiffForReviewResponse> {
+        in_review::diff(self, request.into_inner()).await
+    }
+
+    async fn export_for_review(
+        &self,
+        request: Request<v1::ExportForReviewRequest>,
+    ) -> Answer<Messages<v1::ExportForReviewResponse>> {
+        let reader = Peer::of(request.extensions());
+        in_review::export(self, request.into_inner(), &reader).await
     }
 
     async fn list_blocked(

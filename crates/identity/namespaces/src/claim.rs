@@ -63,7 +63,10 @@ impl Claims for Namespaces {
         let others = |record: &Arc<Namespace>| !record.owners.is_empty() && !record.is_of(by);
         known.config.first_publish == FirstPublish::Claims
             && is_bound
-            && known.by_key.get(&key(holder.namespace())).is_some_and(others)
+            && known
+                .by_key
+                .get(&key(holder.namespace()))
+                .is_some_and(others)
     }
 }
 

@@ -21,6 +21,14 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// A token of this name was revoked.
+    #[error("`{name}` was the name of a token that was created on {created_at} and is revoked")]
+    Used {
+        /// The name.
+        name: String,
+        /// When that token was created.
+        created_at: Timestamp,
+    },
     /// No token has this name.
     #[error("There is no token `{name}`")]
     NotFound {
@@ -49,7 +57,10 @@ impl From<Error> for Failure {
                 Self::new(Code::InvalidParameter, &message).field(field, &message)
             }
             Error::Exists { .. } => Self::new(Code::TokenExists, message)
-                .suggest("Choose another name, or revoke that one first"),
+                .suggest("Choose another name; for a new text of that token, rotate it: RotateToken, or `repertoire token rotate NAME`"),
+            Error::Used { .. } => Self::new(Code::TokenNameUsed, message)
+                .suggest("Choose another name: what belongs to a caller belongs to its name, so a name is given once")
+                .suggest("To replace the text of a token and keep its name, rotate it instead of revoking it"),
             Error::NotFound { .. } => Self::new(Code::TokenNotFound, message)
                 .suggest("List the tokens with ListTokens, or `repertoire token list`"),
             Error::TooMany { .. } => Self::new(Code::InvalidParameter, message)

@@ -1,11 +1,13 @@
-//! The tokens of a server: created, recognized, listed, revoked; the callers that client
+//! The tokens of a server: created, recognized, listed, rotated, revoked; the callers that client
 //! certificates sign in; and the caller of a request.
 //!
 //! Rules:
 //!
 //! * The store holds a digest of a token's text. 256 random bits need no slow hash: nobody
 //!   guesses them, and a look-up by digest takes as long for a near miss as for a far one.
-//! * Revoking a token ends the streams and sessions that were begun with it
+//! * The name of a token is the identity of its caller: rotating a token keeps it, and the name of
+//!   a revoked one is never given again.
+//! * Rotating or revoking a token ends the streams and sessions that were begun with it
 //!   ([`Caller::ended`](access::Caller::ended)).
 //! * A certificate belongs to a connection, a token to a request: where both are presented, the
 //!   token says who calls.

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::tokens::MAX_TOKENS;
 use crate::{Error, NewToken, Secret, Token, Tokens, Unrecognized};
 use access::{Rights, Role};
-use model::Principal;
+use model::{Code, Failure, Principal};
 use store::{Options, Store, Table, TableId};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_030, 0);
@@ -314,6 +314,78 @@ async fn a_name_is_given_once_and_is_a_name() {
         );
     }
     create(&long[1..], 3).await.expect("64 characters");
+}
+
+#[tokio::test]
+async fn the_name_of_a_revoked_token_is_given_to_no_other_not_even_by_the_next_server() {
+    let store = Store::in_memory(&Options::default());
+    let by = Principal::local();
+    let tokens = Tokens::open(store.clone()).expect("tokens");
+    let made = tokens.create(new("bob", None), &secret(1), &by, NOW).await;
+    made.expect("made");
+    tokens.revoke("bob").await.expect("revoked");
+    // Another server on the store has the same tokens, and knows of the name by the store alone.
+    for tokens in [tokens, Tokens::open(store).expect("tokens")] {
+        let made = tokens.create(new("bob", None), &secret(2), &by, NOW).await;
+        let refused = made.expect_err("it is used");
+        let used =
+            "`bob` was the name of a token that was created on 2027-01-15T08:00:30Z and is revoked";
+        assert_eq!(refused.to_string(), used);
+        assert_eq!(Failure::from(refused).code, Code::TokenNameUsed);
+        assert_eq!(tokens.list(), []);
+        let unknown = tokens.recognize(&secret(2), NOW).err();
+        assert_eq!(unknown, Some(Unrecognized::Unknown));
+    }
+}
+
+#[tokio::test]
+async fn two_servers_on_a_store_give_a_name_once_and_bring_nothing_back() {
+    let store = Store::in_memory(&Options::default());
+    let by = Principal::local();
+    let one = Tokens::open(store.clone()).expect("tokens");
+    let made = one.create(new("ci", None), &secret(1), &by, NOW).await;
+    made.expect("made");
+    let other = Tokens::open(store.clone()).expect("tokens");
+    other.recognize(&secret(1), NOW).expect("a caller");
+    one.revoke("ci").await.expect("revoked");
+    // What the other one remembers of the token, it neither writes nor rotates.
+    other.write_uses().await.expect("nothing to write");
+    let rotated = other.rotate("ci", &secret(2), None).await;
+    assert!(matches!(rotated, Err(Error::NotFound { .. })));
+    assert_eq!(Tokens::open(store).expect("tokens").list(), []);
+}
+
+#[tokio::test]
+async fn a_rotated_token_is_the_same_caller_by_its_new_text_alone() {
+    let store = Store::in_memory(&Options::default());
+    let tokens = Tokens::open(store.clone()).expect("tokens");
+    let (by, at) = (Principal::local(), NOW + SignedDuration::from_hours(24));
+    let first = secret(1);
+    let made = tokens.create(new("ci", Some(at)), &first, &by, NOW);
+    let made = made.await.expect("made");
+    let before = tokens.recognize(&secret(1), NOW).expect("a caller");
+    let later = at + SignedDuration::from_hours(24);
+    for (byte, asked, expires_at) in [(2, None, at), (3, Some(later), later)] {
+        let rotated = tokens
+            .rotate("ci", &secret(byte), asked)
+            .await
+            .expect("rotated");
+        assert_eq!(rotated.expires_at, Some(expires_at));
+        assert_eq!(
+            (&rotated.name, &rotated.rights, rotated.created_at),
+            (&made.name, &made.rights, made.created_at)
+        );
+        assert!(before.ended.is_cancelled());
+        for tokens in [&tokens, &Tokens::open(store.clone()).expect("tokens")] {
+            let old = tokens.recognize(&secret(byte - 1), NOW).err();
+            assert_eq!(old, Some(Unrecognized::Unknown));
+            let caller = tokens.recognize(&secret(byte), NOW).expect("a caller");
+            assert_eq!(caller.principal, before.principal);
+            assert!(!caller.ended.is_cancelled());
+        }
+    }
+    let none = tokens.rotate("other", &secret(4), None).await;
+    assert!(matches!(none, Err(Error::NotFound { .. })));
 }
 
 #[tokio::test]

@@ -18,6 +18,9 @@ use store::{
 
 /// By name.
 const TOKENS: Table<str, Token> = Table::new(TableId::Tokens);
+/// Names of revoked tokens, with the time at which the token was created. Never removed: a caller is
+/// known by the name of its token, so whoever got it next would own what that one owned.
+const USED_NAMES: Table<str, Timestamp> = Table::new(TableId::UsedTokenNames);
 /// The most tokens: all are in memory, and a list has all.
 pub(crate) const MAX_TOKENS: usize = 10_000;
 /// The most characters of a name.
@@ -224,7 +227,8 @@ impl Tokens {
     /// Creates a token with a text of random bytes.
     ///
     /// # Errors
-    /// Its name is no name or taken, there are too many, or the store cannot be written.
+    /// Its name is no name, or is or was that of a token; there are too many, or the store cannot
+    /// be written.
     pub async fn create(
         &self,
         new: NewToken,
@@ -261,9 +265,14 @@ impl Tokens {
         if known.by_name.len() >= MAX_TOKENS {
             return Err(Error::TooMany { max: MAX_TOKENS });
         }
+        if let Some(used) = self.0.store.get(&USED_NAMES, &token.name)? {
+            let (name, created_at) = (token.name, used.value);
+            return Err(Error::Used { name, created_at });
+        }
         let mut batch = Batch::new();
         // Of two calls that create one name at the same moment, the store lets one through.
         batch.expect(&TOKENS, &token.name, Expect::Absent);
+        batch.expect(&USED_NAMES, &token.name, Expect::Absent);
         batch.put(&TOKENS, &token.name, &token);
         match self.0.store.commit(batch).await {
             Ok(_) => Ok(token),
@@ -279,27 +288,66 @@ impl Tokens {
         known.by_name.values().map(|entry| entry.now()).collect()
     }
 
-    /// Revokes a token, and ends what was begun with it.
+    /// Gives a token the text of other random bytes, and another time at which it expires where
+    /// one is given. Its name, its rights and what belongs to it stay; what was begun with the text
+    /// before ends.
+    ///
+    /// # Errors
+    /// There is none of this name, or the store cannot be written.
+    pub async fn rotate(
+        &self,
+        name: &str,
+        secret: &Secret,
+        expires_at: Option<Timestamp>,
+    ) -> Result<Token, Error> {
+        let (this, name, digest) = (self.clone(), name.to_owned(), secret.digest());
+        let rotate = async move {
+            let with = |token: Token| Token {
+                digest,
+                expires_at: expires_at.or(token.expires_at),
+                ..token
+            };
+            this.replace(&name, |token| Some(with(token))).await
+        };
+        to_the_end(rotate).await
+    }
+
+    /// Revokes a token, and ends what was begun with it. Its name is not given again.
     ///
     /// # Errors
     /// There is none of this name, or the store cannot be written.
     pub async fn revoke(&self, name: &str) -> Result<Token, Error> {
         let (this, name) = (self.clone(), name.to_owned());
-        to_the_end(async move { this.remove(&name).await }).await
+        to_the_end(async move { this.replace(&name, |_| None).await }).await
     }
 
-    async fn remove(&self, name: &str) -> Result<Token, Error> {
+    /// Replaces a token, or revokes it where there is none instead; returns the new one, else the
+    /// old.
+    async fn replace(
+        &self,
+        name: &str,
+        with: impl Fn(Token) -> Option<Token>,
+    ) -> Result<Token, Error> {
         loop {
             let stored = self.0.store.get(&TOKENS, name)?;
             let stored = stored.ok_or_else(|| Error::NotFound {
                 name: name.to_owned(),
             })?;
+            // With the last use, which is in memory first.
             let known = self.0.known.load().by_name.get(name).cloned();
+            let known = known.filter(|entry| entry.stored.value.digest == stored.value.digest);
+            let token = known.map_or(stored.value, |entry| entry.now());
+            let next = with(token.clone());
             let mut batch = Batch::new();
             batch.expect(&TOKENS, name, Expect::Revision(stored.revision));
-            batch.delete(&TOKENS, name);
+            if let Some(next) = &next {
+                batch.put(&TOKENS, name, next);
+            } else {
+                batch.delete(&TOKENS, name);
+                batch.put(&USED_NAMES, name, &token.created_at);
+            }
             match self.0.store.commit(batch).await {
-                Ok(_) => return Ok(known.map_or(stored.value, |entry| entry.now())),
+                Ok(_) => return Ok(next.unwrap_or(token)),
                 // Its last use was written meanwhile, which happens once a minute; or it was
                 // revoked.
                 Err(CommitError::Conflict { .. }) => {}

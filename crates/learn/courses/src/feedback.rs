@@ -156,6 +156,7 @@ pub(crate) fn of(
         verdict,
         score,
         feedback,
+        ran_out: halts.contains(&Halt::Time),
     }
 }
 
@@ -347,6 +348,7 @@ pub(crate) fn pending(exercise: &Exercise, solution: &Solution) -> Graded {
             summary: format!("A reviewer will grade it, mainly by this: {points}"),
             ..advised(exercise, solution, Verdict::Pending)
         },
+        ran_out: false,
     }
 }
 
@@ -363,6 +365,7 @@ fn unscored(verdict: Verdict, summary: String) -> Graded {
             summary,
             ..Feedback::default()
         },
+        ran_out: false,
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Graded {
     pub score: f64,
     /// The feedback.
     pub feedback: Feedback,
+    /// Whether some of it was stopped when its time was up.
+    pub ran_out: bool,
 }
 
 /// The feedback for a learner. Of a hidden case it has nothing but the description.

@@ -74,28 +74,38 @@ impl Graders {
         self.graded(exercise, solution).await
     }
 
-    /// Waits for a learner's turn, for one solution of an exercise.
+    /// Waits for the turn of a caller's learner, for one solution of an exercise. `caller` is the
+    /// principal, or the address of one that did not sign in: not what a request says.
     ///
     /// # Errors
-    /// Too many solutions wait, of the learner or of all.
-    pub async fn turn(&self, learner: &str, exercise: &Exercise) -> Result<Turn, Busy> {
+    /// Too many solutions wait, of the learner, of the caller or of all.
+    pub async fn turn(
+        &self,
+        caller: &str,
+        learner: &str,
+        exercise: &Exercise,
+    ) -> Result<Turn, Busy> {
         // A person or a worker grades the others, which takes no processor of the server.
         let is_computed = !matches!(
             exercise.grading.validation,
             Validation::Manual { .. } | Validation::Worker { .. }
         );
-        self.turns.of(learner, is_computed).await
+        self.turns.of(caller, learner, is_computed).await
     }
 
     /// Grades a learner's solution.
     pub async fn grade_in(
         &self,
-        // Not used, but shown: grading takes a turn, and holds it until the end.
-        _turn: &Turn,
+        // Grading takes a turn, and holds it until the end.
+        turn: &Turn,
         exercise: &Arc<Exercise>,
         solution: &Solution,
     ) -> Graded {
-        self.graded(exercise, solution).await
+        let graded = self.graded(exercise, solution).await;
+        if graded.ran_out {
+            turn.strike();
+        }
+        graded
     }
 
     async fn graded(&self, exercise: &Arc<Exercise>, solution: &Solution) -> Graded {

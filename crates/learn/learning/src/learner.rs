@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::Error;
+use model::Principal;
 
 /// Bytes of a name: what an issuer may call its caller, and the 128 characters by which a
 /// request may name a learner of that caller. It is a part of keys in the store.
@@ -34,12 +35,21 @@ impl Learner {
         Ok(Self(name.to_owned()))
     }
 
-    /// A learner of a caller that signed in: the caller itself, or one that it names. Learners of
-    /// two callers are never the same.
+    /// A learner of a caller: the caller itself, or one that it names. Learners of two callers
+    /// that signed in are never the same. `owner` is the namespace of such a caller; none: those
+    /// that did not sign in share their learners, and have none of the others.
     ///
     /// # Errors
-    /// As of [`Learner::new`].
-    pub fn of(owner: &str, name: &str) -> Result<Self, Error> {
+    /// As of [`Learner::new`]; the name is that of a caller that signed in.
+    pub fn of(owner: Option<&str>, name: &str) -> Result<Self, Error> {
+        let Some(owner) = owner else {
+            if Principal::is_name(name) {
+                let message =
+                    "this learner belongs to a caller that signs in; sign in as that caller";
+                return Err(Error::parameter("learner", message));
+            }
+            return Self::new(name);
+        };
         if name.is_empty() || name == owner {
             return Self::new(owner);
         }
@@ -78,8 +88,27 @@ mod tests {
             ("token:adam", "token:ada/token:adam"),
             ("token:ada/", "token:ada/"),
         ] {
-            let learner = Learner::of("token:ada", name).expect("a learner");
+            let learner = Learner::of(Some("token:ada"), name).expect("a learner");
             assert_eq!(learner.as_str(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn who_did_not_sign_in_has_no_learner_of_those_that_did() {
+        for name in [
+            "token:ada",
+            "token:ada/child",
+            "certificate:ci",
+            "oidc:corp/ada",
+        ] {
+            assert!(Learner::of(None, name).is_err(), "{name}");
+        }
+        for name in ["", "ada", "team:ada"] {
+            assert_eq!(
+                Learner::of(None, name).ok(),
+                Learner::new(name).ok(),
+                "{name}"
+            );
         }
     }
 
@@ -89,10 +118,10 @@ mod tests {
         // where these are of four, or each is written as three.
         for character in ["a", "%2F", "\u{20000}"] {
             let owner = format!("oidc:{}/{}", "i".repeat(32), character.repeat(256));
-            let learner = Learner::of(&owner, "").expect("a learner");
+            let learner = Learner::of(Some(&owner), "").expect("a learner");
             assert_eq!(learner.as_str(), owner);
             let name = "\u{20000}".repeat(128);
-            let learner = Learner::of(&owner, &name).expect("a learner");
+            let learner = Learner::of(Some(&owner), &name).expect("a learner");
             assert_eq!(learner.as_str(), format!("{owner}/{name}"));
         }
         assert!(Learner::new(&"b".repeat(MAX_BYTES)).is_ok());

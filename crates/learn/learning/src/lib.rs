@@ -10,6 +10,8 @@
 //! * A grading that failed is not recorded: it costs nothing.
 //! * The clock may jump: no record orders by time, and a day that is counted stays.
 //! * What is hidden in an exercise is not in any record.
+//! * Who learns, reviews and waits for a turn is the caller, never what its request says:
+//!   [`Learner::of`], [`Reviewer`], [`Submit::caller`].
 //!
 //! Not here: what an exercise is and how it is graded (`courses`).
 
@@ -56,7 +58,7 @@ pub use open::{Hint, Opened};
 pub use progress::{Overall, PathProgress, PathStatus, Progress};
 pub use record::{Activity, ActivityKind, Earned, LastReview};
 pub use reset::Reset;
-pub use review::{Review, Reviewed, Waiting};
+pub use review::{Review, Reviewed, Reviewer, Waiting};
 pub use streak::Streak;
 pub use submit::{Submit, Submitted};
 pub use watch::Watch;

@@ -1,8 +1,10 @@
 //! Solutions that a person grades.
 
+use std::borrow::Cow;
+
 use courses::Verdict;
 use jiff::Timestamp;
-use model::Digest;
+use model::{Digest, Principal};
 use store::Expect;
 
 use crate::change::Change;
@@ -31,13 +33,53 @@ pub struct Waiting {
     pub checklist: Vec<String>,
 }
 
+/// The reviewer of a solution: a caller that signed in is its principal, whatever its request
+/// says.
+#[derive(Debug, Clone)]
+pub struct Reviewer {
+    name: String,
+    /// What names of the caller's own learners begin with.
+    namespace: Option<String>,
+}
+
+impl Reviewer {
+    /// The reviewer that a caller is; one that did not sign in by the name that it states.
+    ///
+    /// # Errors
+    /// It states the name of a caller that signed in.
+    pub fn of(caller: &Principal, stated: &str) -> Result<Self, Error> {
+        let namespace = caller.namespace().map(Cow::into_owned);
+        let name = if namespace.is_some() || stated.is_empty() {
+            caller.as_str()
+        } else if Principal::is_name(stated) {
+            let message = "this is the name of a caller that signs in; state another name";
+            return Err(Error::parameter("reviewer", message));
+        } else {
+            stated
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            namespace,
+        })
+    }
+
+    /// The learner is the reviewer, or one of theirs.
+    fn is(&self, learner: &str) -> bool {
+        let own = self.namespace.as_deref().unwrap_or(&self.name);
+        let rest = learner.strip_prefix(own);
+        rest.is_some_and(|rest| {
+            rest.is_empty() || self.namespace.is_some() && rest.starts_with('/')
+        })
+    }
+}
+
 /// A review to record.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Review {
     /// The submission.
     pub submission_id: String,
     /// The reviewer.
-    pub reviewer: String,
+    pub reviewer: Reviewer,
     /// Whether it does what was asked.
     pub passed: bool,
     /// How much of it is right, 0 to 1. None: all, or nothing.
@@ -152,14 +194,15 @@ impl Learning {
                     });
                 }
             }
-            if submission.learner == review.reviewer {
+            let reviewer = &review.reviewer.name;
+            if review.reviewer.is(&submission.learner) {
                 let message = "nobody may review their own solution";
                 return Err(Error::parameter("reviewer", message));
             }
             let learner = Learner::new(&submission.learner)?;
             let state = self.state(&learner)?;
             let mut change = Change::of(&state);
-            submission.reviewer = Some(review.reviewer.clone());
+            submission.reviewer = Some(reviewer.clone());
             submission.comment.clone_from(&review.comment);
             submission.verdict = verdict;
             let score = review
@@ -172,7 +215,7 @@ impl Learning {
                 let mut attempted = state.attempt(&exercise.id);
                 submission.score = (score * state.max_score(&exercise)).clamp(0.0, 1.0);
                 let last = LastReview {
-                    reviewer: review.reviewer.clone(),
+                    reviewer: reviewer.clone(),
                     passed: review.passed,
                     comment: review.comment.clone(),
                     time: change.now(),

@@ -22,6 +22,9 @@ const MAX_BYTES: usize = 64 * 1024;
 /// A solution to hand in.
 #[derive(Debug, Clone, Default)]
 pub struct Submit {
+    /// The caller, for its turns: its principal, or the address of one that did not sign in. Empty:
+    /// a caller on this machine.
+    pub caller: String,
     /// The exercise.
     pub exercise_id: String,
     /// The solution, where it is one text.
@@ -79,7 +82,9 @@ impl Learning {
         }
         let graders = &self.0.graders;
         // Only now: what is answered from the record needs no turn.
-        let turn = graders.turn(learner.as_str(), &exercise).await?;
+        let turn = graders
+            .turn(&submit.caller, learner.as_str(), &exercise)
+            .await?;
         // The same may have been graded while this waited.
         if let Some(stored) = self.store().get(&SUBMISSIONS, &id)? {
             return Ok(answer(&state, &exercise, id, stored.value));

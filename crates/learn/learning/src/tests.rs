@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use courses::{Catalog, Graders, LearningPath};
 use jiff::{Timestamp, ToSpan as _};
-use model::{Clock, Code, Failure};
+use model::{Clock, Code, Failure, Principal};
 use sandbox::Sandbox;
 use store::{Options, Store};
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Described, Error, Registry, VERSIONS, lines};
 use executor::{Kind, Stop};
-use model::{FileEntry, SkillId, Version, VersionSelector};
+use model::{FileEntry, SkillId, Version, VersionNumber, VersionSelector};
 use store::prefix;
 
 /// A side longer than this is not compared line by line.
@@ -208,8 +208,17 @@ impl Registry {
         let to = self.describe(id, to)?;
         let from = match from {
             Some(version) => self.describe(id, &version)?,
-            None => self.before(&to)?,
+            None => self.before(&to, false)?,
         };
+        self.compare(from, to).await
+    }
+
+    /// Compares two versions that were found.
+    pub(super) async fn compare(
+        &self,
+        from: Described,
+        to: Described,
+    ) -> Result<VersionDiff, Error> {
         let (old, new) = (Arc::clone(&from.version), Arc::clone(&to.version));
         let front_matter = |version: &Version| version.skill.front_matter.clone();
         let fields = changes(front_matter(&old), front_matter(&new))
@@ -219,8 +228,8 @@ impl Registry {
         let work = move |stop: &Stop| files(&this, &old, &new, stop);
         let files = self.executor().run_fallible(Kind::Diff, work).await;
         let files = files.map_err(|error| {
-            let error = self.gone(id, from.version.number, error);
-            self.gone(id, to.version.number, error)
+            let error = self.gone(&from.head.id, from.version.number, error);
+            self.gone(&to.head.id, to.version.number, error)
         })?;
         Ok(VersionDiff {
             from,
@@ -230,7 +239,8 @@ impl Registry {
         })
     }
 
-    fn before(&self, to: &Described) -> Result<Described, Error> {
+    /// Returns the version before one; that before those that are held, unless `held`.
+    pub(super) fn before(&self, to: &Described, held: bool) -> Result<Described, Error> {
         let none = || Error::Parameter {
             field: "from_version",
             message: format!(
@@ -242,7 +252,12 @@ impl Registry {
             return Err(none());
         }
         let key = to.head.id.key();
-        let below = (key.clone(), to.version.number);
+        let mut number = to.version.number;
+        let is_held = |number: &VersionNumber| !held && to.head.is_held(*number);
+        while let Some(before) = VersionNumber::new(number.get() - 1).filter(is_held) {
+            number = before;
+        }
+        let below = (key.clone(), number);
         let store = &self.inner.store;
         let found = store.before(&VERSIONS, &prefix(&key), Some(&below), 1)?;
         let version = found.into_iter().next().ok_or_else(none)?;

@@ -350,9 +350,11 @@ fn held(
     is_local: bool,
 ) -> Failure {
     let whose = if is_local {
-        "Its author can change what was found (`repertoire scan` names all of it), or a person publish it and hand it out (`repertoire review approve`)"
+        "Its author can change what was found (`repertoire scan` names all of it), or a person publish it and hand it out (`repertoire review approve`)".to_owned()
     } else {
-        "The operator can review the findings (`repertoire review`) and approve the version (`repertoire review approve`)"
+        format!(
+            "A reviewer can read it (`repertoire review show {id} {version} --diff`, or `--files`) and approve it (`repertoire review approve`)"
+        )
     };
     let step = match active {
         Some(active) => format!("Leave the version out for the active one, {active}"),
@@ -416,7 +418,7 @@ impl From<Error> for Failure {
                 .detail("skill_id", &id)
                 .detail("reason", shown(&reason, MAX_REASON))
                 .suggest("Use another skill; search for the task to find one")
-                .suggest("The operator knows more, and can remove the skill from the blocklist (`repertoire block remove`)"),
+                .suggest(format!("A reviewer can read it (`repertoire review show {id} --files`) and remove it from the blocklist (`repertoire block remove`)")),
             Error::NotBlocked { id } => new(Code::SkillNotBlocked)
                 .detail("skill_id", &id)
                 .suggest("List what is blocked (`repertoire block list`)"),

@@ -130,7 +130,24 @@ impl Registry {
     /// # Errors
     /// There is no such version, or a content of it is damaged.
     pub async fn export(&self, id: &SkillId, query: &ExportQuery) -> Result<Archive, Error> {
-        let (of, format) = (self.describe(id, &query.version)?, query.format);
+        let mut archive = self
+            .pack(self.describe(id, &query.version)?, query.format)
+            .await?;
+        if query.info_only {
+            archive.bytes = Bytes::new();
+        } else {
+            let Described { head, version, .. } = &archive.of;
+            self.count(head, version.number, UsageKind::Read, "");
+        }
+        Ok(archive)
+    }
+
+    /// Packs a version that was found.
+    pub(super) async fn pack(
+        &self,
+        of: Described,
+        format: ArchiveFormat,
+    ) -> Result<Archive, Error> {
         let (this, version) = (self.clone(), std::sync::Arc::clone(&of.version));
         admission::reserve(version.size()).await?;
         let pack = move |stop: &Stop| {
@@ -142,13 +159,8 @@ impl Registry {
             Ok::<_, Error>((Bytes::from(bytes), size, digest))
         };
         let packed = self.executor().run_fallible(Kind::Export, pack).await;
-        let number = of.version.number;
-        let (mut bytes, size, digest) = packed.map_err(|error| self.gone(id, number, error))?;
-        if query.info_only {
-            bytes = Bytes::new();
-        } else {
-            self.count(&of.head, number, UsageKind::Read, "");
-        }
+        let gone = |error| self.gone(&of.head.id, of.version.number, error);
+        let (bytes, size, digest) = packed.map_err(gone)?;
         Ok(Archive {
             of,
             format,

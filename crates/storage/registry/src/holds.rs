@@ -4,6 +4,7 @@
 //!   version is held is not found by search, and its name leads to an error that says so.
 //! * Whether a version is held is in memory with the head, so [`Registry::version`], which
 //!   everything that hands out content calls, refuses it; the reason is a record of its own.
+//!   Reviewers read it through `in_review`.
 //! * A person on the server's machine approves it, and it becomes active if its publisher wanted
 //!   that and no later version is active; or rejects it, and it stays held with the reviewer's
 //!   reason. A later review may decide otherwise. A review is stored with the scan, and holds
@@ -259,7 +260,7 @@ impl Registry {
         self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
             let number = self.number(&head, &selector)?;
-            let (version, hold) = self.in_review(&head, number)?;
+            let (version, hold) = self.records(&head, number)?;
             let scan = self.scan_of(&head, number)?;
             let yank = self.stored_yank(&head, number)?;
             head.held.remove(&number);
@@ -308,7 +309,7 @@ impl Registry {
         self.write(caller, || {
             let (head, revision) = self.writable(id, caller)?;
             let number = self.number(&head, &selector)?;
-            let (version, hold) = self.in_review(&head, number)?;
+            let (version, hold) = self.records(&head, number)?;
             let scan = self.scan_of(&head, number)?;
             let yank = self.stored_yank(&head, number)?;
             let rejected = Some(self.review(reason, scan.as_deref(), caller));
@@ -337,7 +338,7 @@ impl Registry {
     }
 
     /// Reads the records of a version that is held.
-    fn in_review(&self, head: &Head, number: VersionNumber) -> Result<(Arc<Version>, Hold), Error> {
+    fn records(&self, head: &Head, number: VersionNumber) -> Result<(Arc<Version>, Hold), Error> {
         let version = self.any_version(head, number)?;
         let hold = self.stored_hold(&head.id.key(), number)?;
         let hold = hold.ok_or_else(|| Error::NotHeld {

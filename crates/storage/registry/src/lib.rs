@@ -43,6 +43,7 @@ mod follow;
 mod head;
 mod holds;
 mod idempotency;
+mod in_review;
 mod lines;
 mod local;
 mod local_past;

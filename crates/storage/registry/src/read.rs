@@ -1,7 +1,7 @@
 //! Reading: heads, versions, contents.
 //!
 //! [`Registry::version`] is where a version is handed out: what is blocked or held is
-//! refused there.
+//! refused there, and read by its reviewers alone (`in_review`).
 
 use std::sync::Arc;
 

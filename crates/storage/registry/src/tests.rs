@@ -7,6 +7,7 @@ mod diffs;
 mod facets;
 mod follow;
 mod holds;
+mod in_review;
 mod local;
 mod log;
 mod publishing;

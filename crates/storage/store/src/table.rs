@@ -102,6 +102,8 @@ tables! {
     Tokens = 70, "tokens";
     /// Settings of namespaces, by name in lower case.
     Namespaces = 71, "namespaces";
+    /// Names of tokens that were revoked.
+    UsedTokenNames = 72, "used_token_names";
     /// The audit trail, by number: a chain.
     Audit = 80, "audit";
     /// Facts about the audit trail as a whole.

@@ -342,7 +342,7 @@ async fn who_hands_in_more_than_is_taken_is_told_when_to_come_back_and_loses_not
     let world = World::new(&[Path::chain("path-a", &["one"])]);
     let exercise = world.learning.catalog().exercise("one").cloned();
     let exercise = exercise.expect("an exercise");
-    let turn = world.learning.graders().turn("ann", &exercise).await;
+    let turn = world.learning.graders().turn("", "ann", &exercise).await;
     let mut waiting: Vec<_> = (0..31)
         .map(|n| Box::pin(world.submit_owned("one", format!("bad {n}"))))
         .collect();
@@ -374,7 +374,7 @@ async fn a_solution_that_is_graded_while_its_path_is_reset_counts_for_what_comes
     let exercise = world.learning.catalog().exercise("two").cloned();
     let exercise = exercise.expect("an exercise");
     // It was let in, and waits for its turn.
-    let turn = world.learning.graders().turn("ann", &exercise).await;
+    let turn = world.learning.graders().turn("", "ann", &exercise).await;
     let mut sent = Box::pin(world.submit_owned("two", "good-two".to_owned()));
     assert!(futures_util::poll!(&mut sent).is_pending());
     world.wait(1);

@@ -14,7 +14,7 @@ fn world() -> World {
 fn review(id: &model::Digest, reviewer: &str, passed: bool) -> Review {
     Review {
         submission_id: id.to_string(),
-        reviewer: reviewer.to_owned(),
+        reviewer: Reviewer::of(&Principal::anonymous(), reviewer).expect("a reviewer"),
         passed,
         comment: "Well said.".to_owned(),
         score: None,
@@ -91,19 +91,19 @@ async fn a_review_is_recorded_once() {
         (world.history(), world.progress().overall.completed),
         (history, 0)
     );
-    for unknown in ["", "no digest", &model::Digest::of(b"x").to_string()] {
-        let unknown = Review {
-            submission_id: unknown.to_owned(),
-            ..Review::default()
-        };
-        let refused = world.learning.review(&unknown).await;
-        assert_eq!(code(refused.expect_err("none")), Code::SubmissionNotFound);
-    }
     let passed = world
         .submit("one", "good-one")
         .await
         .id
         .expect("a submission");
+    for unknown in ["", "no digest", &model::Digest::of(b"x").to_string()] {
+        let unknown = Review {
+            submission_id: unknown.to_owned(),
+            ..review(&passed, "bob", true)
+        };
+        let refused = world.learning.review(&unknown).await;
+        assert_eq!(code(refused.expect_err("none")), Code::SubmissionNotFound);
+    }
     let refused = world.learning.review(&review(&passed, "bob", false)).await;
     assert_eq!(
         code(refused.expect_err("not for reviewers")),
@@ -365,4 +365,46 @@ async fn a_review_that_fails_is_told_and_what_was_due_was_forgotten() {
     let state = world.learning.state(&world.ann).expect("state");
     let memory = state.attempt("talk").memory.expect("completed before");
     assert_eq!((memory.lapses, memory.is_due(state.now)), (1, false));
+}
+
+#[tokio::test]
+async fn a_caller_that_signed_in_reviews_as_itself_and_nothing_of_its_own() {
+    let mut world = world();
+    let rev = Principal::token("rev");
+    let of = |caller: &Principal, stated: &str| Reviewer::of(caller, stated).expect("a reviewer");
+    for (learner_name, stated, expected) in [
+        ("token:rev", "The Headmaster", Err(Code::InvalidParameter)),
+        (
+            "token:rev/child",
+            "The Headmaster",
+            Err(Code::InvalidParameter),
+        ),
+        (
+            "token:revolver",
+            "The Headmaster",
+            Ok("token:rev reviewed it: Well said."),
+        ),
+        (
+            "ann",
+            "The Headmaster",
+            Ok("token:rev reviewed it: Well said."),
+        ),
+        ("bob", "", Ok("token:rev reviewed it: Well said.")),
+    ] {
+        world.ann = learner(learner_name);
+        let sent = world.submit("talk", "I listen.").await;
+        let said = Review {
+            reviewer: of(&rev, stated),
+            ..review(&sent.id.expect("a submission"), "", true)
+        };
+        let outcome = match world.learning.review(&said).await {
+            Ok(_) => Ok(world.submit("talk", "I listen.").await.feedback.summary),
+            Err(error) => Err(code(error)),
+        };
+        assert_eq!(outcome, expected.map(str::to_owned), "{learner_name}");
+    }
+    for forged in ["token:rev", "oidc:corp/ada", "certificate:ci"] {
+        let refused = Reviewer::of(&Principal::anonymous(), forged);
+        assert_eq!(code(refused.expect_err("forged")), Code::InvalidParameter);
+    }
 }

@@ -194,7 +194,7 @@ async fn a_learner_who_hands_in_endless_loops_holds_up_nobody_else() {
     let exercise = &add();
     let graders = &graders();
     let grade = |learner: &'static str, text: String| async move {
-        let turn = graders.turn(learner, exercise).await?;
+        let turn = graders.turn(learner, learner, exercise).await?;
         Ok::<_, Busy>(
             graders
                 .grade_in(&turn, exercise, &exercise.one_text(text))
