@@ -1,6 +1,7 @@
 //! Who calls.
 
 use super::*;
+use access::Role;
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use model::SystemClock;
