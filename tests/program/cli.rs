@@ -93,7 +93,7 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
             .expect("lines")
             .contains("-One.\n+Two.\n")
     );
-    let active = workspace.json(&["activate", "local/global/refunds", "1"]);
+    let active = workspace.json(&["activate", "local/user/refunds", "1"]);
     assert_eq!(
         (&active["previous_version"], &active["version"]["active"]),
         (&json!(2), &json!(true))
@@ -108,10 +108,10 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
             .stdout
             .ends_with(b"Two.\n")
     );
-    let yanked = workspace.json(&["yank", "local/global/refunds", "1", "--reason", "wrong"]);
+    let yanked = workspace.json(&["yank", "local/user/refunds", "1", "--reason", "wrong"]);
     assert_eq!(yanked["active_version"], 2);
     assert_eq!(
-        workspace.json(&["unyank", "local/global/refunds", "1"])["active_version"],
+        workspace.json(&["unyank", "local/user/refunds", "1"])["active_version"],
         2
     );
     let metrics = workspace.json(&["metrics", "refunds"]);
@@ -122,7 +122,7 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
     assert_eq!(export["archive"]["file_name"], "refunds-1.1.0.zip");
     assert!(Path::new(&file).is_file());
 
-    let refused = workspace.refusal(&["delete", "local/global/refunds"]);
+    let refused = workspace.refusal(&["delete", "local/user/refunds"]);
     assert!(
         refused["error"]["recovery_suggestions"][0]
             .as_str()
@@ -130,7 +130,7 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
             .contains("--yes")
     );
     assert_eq!(
-        workspace.json(&["delete", "local/global/refunds", "--yes"])["versions_deleted"],
+        workspace.json(&["delete", "local/user/refunds", "--yes"])["versions_deleted"],
         2
     );
     let gone = workspace.refusal(&["show", "refunds"]);
@@ -290,7 +290,7 @@ fn copies_of_a_skill_are_listed_also_where_it_is_blocked() {
     assert_eq!(
         String::from_utf8(blocked.stdout).expect("UTF-8"),
         "blocked local/project/refunds; 1 skill is blocked\n\
-         copies are not blocked: local/user/paybacks, local/user/refunds\n"
+         copies are not blocked: local/user/refunds, local/user/paybacks\n"
     );
     let rows = workspace.run(&["similar", "local/project/refunds", "--format", "tsv"]);
     let rows = String::from_utf8(rows.stdout).expect("UTF-8");
@@ -298,13 +298,13 @@ fn copies_of_a_skill_are_listed_also_where_it_is_blocked() {
     assert_eq!(
         rows,
         [
-            ["local/user/paybacks", "1.00", "", "Handles refunds."],
             [
                 "local/user/refunds",
                 "1.00",
                 "name, files",
                 "Handles refunds."
             ],
+            ["local/user/paybacks", "1.00", "", "Handles refunds."],
         ]
     );
     let none = workspace.run(&["similar", "write_sql", "--format", "plain"]);

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::connect::{Client, pages};
 use super::output::{BAD, Done, FAINT, GOOD, List, Output, WARN, time};
-use super::skill_args::OfSkill;
+use super::skill_args::OfId;
 use super::versions::without;
 use contract::v1;
 
@@ -34,7 +34,7 @@ pub(super) enum Action {
     /// Block a skill: it can no longer be found or loaded, nor its tools called.
     Add(Add),
     /// Remove a skill from the blocklist.
-    Remove(OfSkill),
+    Remove(OfId),
 }
 
 #[derive(Debug, Args)]
@@ -141,7 +141,7 @@ async fn copies(client: &Client, id: &str, output: &Output) -> Done {
     Ok(())
 }
 
-async fn remove(client: &Client, options: OfSkill, output: &Output) -> Done {
+async fn remove(client: &Client, options: OfId, output: &Output) -> Done {
     let remove = v1::BlocklistAction::Remove;
     let answer = update(client, remove, options.skill, String::new()).await?;
     let answer = output.answer(answer)?;

@@ -7,7 +7,7 @@ use super::args::Command;
 use super::block::{self, Block};
 use super::command_line::wrong;
 use super::review::{self, Review};
-use super::skill_args::OfSkill;
+use super::skill_args::OfId;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Renamed {
@@ -22,7 +22,7 @@ pub(super) enum Renamed {
     Reject(review::Decision),
     /// `block remove`.
     #[command(hide = true)]
-    Unblock(OfSkill),
+    Unblock(OfId),
     /// `block list`.
     #[command(hide = true)]
     Blocklist(block::ListBlocked),

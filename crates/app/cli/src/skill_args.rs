@@ -55,6 +55,12 @@ pub(super) struct OfSkill {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct OfId {
+    /// The skill: its full id.
+    pub(super) skill: String,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct OfVersion {
     /// The skill: its id or its short name.
     pub(super) skill: String,
