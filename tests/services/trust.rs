@@ -237,6 +237,7 @@ async fn a_skill_that_the_scan_warns_of_says_so_wherever_an_agent_meets_it_and_o
     for (slug, warnings) in [("quokka-warned", 1), ("quokka-clean", 0)] {
         let answers = [
             call("agent", "load_skill", json!({"skill_id": slug})).await,
+            call("gated", "load_skill", json!({"skill_id": slug})).await,
             call("skills", "skill", json!({"command": slug})).await,
             mcp("skills", "prompts/get", json!({"name": slug})).await,
         ];
