@@ -223,6 +223,19 @@ impl World {
         let published = self.registry.publish_skill(skill).await;
         published.expect("published");
     }
+
+    /// The same of a first version that the scan warns of, and that a person approves.
+    pub async fn publish_approved(&mut self, skill: v1::PublishSkillRequest) {
+        let approve = v1::ApproveVersionRequest {
+            skill_id: skill.skill_id.clone(),
+            version_number: 1,
+            reason: "A person read it".to_owned(),
+            ..Default::default()
+        };
+        self.publish(skill).await;
+        let approved = self.registry.approve_version(approve).await;
+        approved.expect("approved");
+    }
 }
 
 /// A skill named by the end of its id: lines of front matter, and the text below it.

@@ -24,7 +24,7 @@ async fn files_are_read_as_what_they_are() {
     request
         .files
         .push(file("assets/data.zip", &b"PK\x03\x04\xff\xfe"[..]));
-    world.publish(request).await;
+    world.publish_approved(request).await;
     let mut agent = Agent::new(&world).await;
     let loaded = agent
         .call("load_skill", json!({"skill_id": "manual"}))

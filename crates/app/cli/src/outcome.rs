@@ -238,6 +238,15 @@ pub(super) fn summarize(
     if all.held().next().is_some() {
         output.line(&format!("  {}", review_hint()))?;
     }
+    for (path, published) in &all.published {
+        if !published.scan_warning.is_empty() {
+            let (id, path) = (&published.skill_id, path.display());
+            output.line(&format!(
+                "{} {FAINT}{path} {id}{FAINT:#}",
+                scan_warning(published)
+            ))?;
+        }
+    }
     for (path, refusal) in &all.refused {
         report_refused(path, refusal, output)?;
     }
@@ -352,10 +361,18 @@ pub(super) fn report_published(published: &v1::PublishSkillResponse, output: &Ou
         output.line(&format!("{WARN}held{WARN:#} for review: {reason}"))?;
         output.line(&format!("  {}", review_hint()))?;
     }
+    if !published.scan_warning.is_empty() {
+        output.line(&scan_warning(published))?;
+    }
     for problem in &published.problems {
         output.line(&format!("  {}", problem_line(problem)))?;
     }
     Ok(())
+}
+
+/// Says what the scan found in a version that is served.
+fn scan_warning(published: &v1::PublishSkillResponse) -> String {
+    format!("{WARN}warning{WARN:#} {}", published.scan_warning)
 }
 
 fn report_refused(path: &Path, refusal: &v1::Refusal, output: &Output) -> Done {

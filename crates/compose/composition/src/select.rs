@@ -13,7 +13,7 @@ use super::scorer::{self, Hit};
 use super::{Composition, Error, Finding, Member};
 use executor::{Kind, Stop};
 use model::{SkillKey, VersionSelector, beginning, beginning_in_tokens, inert_line, tokens};
-use registry::Head;
+use registry::{Catalog, Head};
 
 /// Skills that are selected where no number is asked for.
 const LIMIT: usize = 5;
@@ -46,6 +46,8 @@ pub struct Selected {
     pub why: String,
     /// Name of the selected skill that requires it; empty: it fits itself.
     pub required_by: String,
+    /// The verdict of its scan; none where it was not scanned yet.
+    pub verdict: Option<trust::Verdict>,
     /// What it is for, in its author's words.
     pub description: String,
 }
@@ -106,7 +108,7 @@ impl Composition {
         };
         if let Some(skills) = offered.clone().take(limit).map(alone).collect() {
             selection.skills = skills;
-            return Ok(selection);
+            return Ok(selection.scanned(&catalog));
         }
         let to_ask = |head: &Head| {
             let name = shown(&catalog, head);
@@ -139,7 +141,7 @@ impl Composition {
                 }
             }
         }
-        Ok(selection)
+        Ok(selection.scanned(&catalog))
     }
 }
 
@@ -191,7 +193,25 @@ impl Selection {
         } else {
             ""
         };
-        format!("{lines}Read one with `load_skill`.{notice}")
+        let warned = self.skills.iter().filter_map(|skill| {
+            let name = format!("`{}`", inert_line(&skill.name));
+            Some((skill.verdict?, name))
+        });
+        let warned = warned.filter(|(verdict, _)| *verdict > trust::Verdict::Passed);
+        let (verdicts, names): (Vec<_>, Vec<_>) = warned.unzip();
+        let worst = verdicts.into_iter().max();
+        let warning = worst.and_then(|verdict| verdict.warning(&names.join(", ")));
+        let warning = warning.map_or_else(String::new, |warning| format!("\n{warning}"));
+        format!("{lines}Read one with `load_skill`.{notice}{warning}")
+    }
+
+    /// Adds the verdicts of the scans.
+    fn scanned(mut self, catalog: &Catalog) -> Self {
+        for skill in &mut self.skills {
+            let head = catalog.get(&skill.id.key());
+            skill.verdict = head.and_then(|head| head.verdict());
+        }
+        self
     }
 
     /// Adds what a hit brings with it: itself, then what it requires.
@@ -237,6 +257,7 @@ impl Selected {
             reasons,
             why,
             required_by: String::new(),
+            verdict: None,
             description: member.version.skill.description.clone(),
         }
     }

@@ -10,6 +10,7 @@ use super::search::rounded;
 use super::viewer::Viewer;
 use super::{
     AGAINST_INSTALLED, RECOMMENDATIONS, WITH_CURRENT, checks, convert, given, installed, principal,
+    trust,
 };
 use ::checks::Checks;
 use composition::{Composition, Spawn, TaskQuery};
@@ -241,6 +242,7 @@ impl handlers::Composition for CompositionService {
                     score: rounded(selected.score),
                     reasons: selected.reasons,
                     required_by: selected.required_by,
+                    security_scan_status: trust::scan_status(selected.verdict).into(),
                 })
                 .collect(),
         }))

@@ -116,6 +116,7 @@ pub(super) fn metadata(catalog: &Catalog, head: &Head) -> Option<v1::SkillMetada
         standard: head.is_standard(),
         // An agent that searches for a skill has no use for the count; `listed` sets it.
         problem_count: 0,
+        security_scan_status: trust::scan_status(head.verdict()).into(),
     })
 }
 

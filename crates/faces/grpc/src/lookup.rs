@@ -265,7 +265,11 @@ impl handlers::Lookup for LookupService {
         } = request.into_inner();
         let text = self.lookup.activate(&command, &session_id).await?;
         let described = &text.found.described;
+        let number = described.version.number;
+        let verdict = self.registry.verdict_of(&described.head, number)?;
+        let warning = verdict.and_then(|verdict| verdict.warning("this skill"));
         Ok(Response::new(v1::ActivateSkillResponse {
+            warning: warning.unwrap_or_default(),
             skill_id: described.head.id.to_string(),
             name: described.version.skill.name.clone(),
             location: convert::location(described.head.id.location()).into(),

@@ -114,6 +114,10 @@ pub(super) fn submission(request: v1::PublishSkillRequest, principal: Principal)
 pub(super) fn answer((published, problems): (Published, Vec<Problem>)) -> v1::PublishSkillResponse {
     v1::PublishSkillResponse {
         uri: SkillUri::of(&published.id, &published.entry).to_string(),
+        scan_warning: published
+            .cause
+            .filter(|_| published.version.held.is_none())
+            .unwrap_or_default(),
         skill_id: published.id.to_string(),
         outcome: convert::outcome(published.outcome).into(),
         version: Some(convert::state(published.version)),

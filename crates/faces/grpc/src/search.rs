@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::convert::{author, count, location_of, time, trust_tier, trust_tier_of};
 use super::enums::same_variants;
 use super::facets::{categories, inferred, technologies};
-use super::{DEFAULT_SEARCH_RESULTS, page_size, wrong};
+use super::{DEFAULT_SEARCH_RESULTS, page_size, trust, wrong};
 use contract::v1;
 use model::{Code, Failure};
 use registry::{Catalog, Head, Registry};
@@ -148,6 +148,7 @@ pub(super) fn summary(catalog: &Catalog, head: &Head, now: Timestamp) -> v1::Ski
         installed: None,
         r#match: None,
         short_name: catalog.short_name(head).to_owned(),
+        security_scan_status: trust::scan_status(head.verdict()).into(),
     }
 }
 

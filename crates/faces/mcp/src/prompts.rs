@@ -39,7 +39,8 @@ impl Handler {
             .with_cache_scope(CacheScope::Private))
     }
 
-    /// Returns the instructions, byte for byte, and after them the request of the user.
+    /// Returns the instructions, byte for byte, and after them the request of the user; before
+    /// them what the security scan warns of.
     pub(super) async fn prompt(
         &self,
         params: GetPromptRequestParams,
@@ -69,12 +70,13 @@ impl Handler {
         let read = self.lookup().activate_skill(request).await;
         let skill = read.map_err(|status| protocol(&Refusal::from(status)))?;
         let skill = skill.into_inner();
-        // Two messages: the author's text and the user's request must stay apart.
-        let mut messages = vec![PromptMessage::new_text(Role::User, skill.content)];
-        if !wanted.is_empty() {
-            messages.push(PromptMessage::new_text(Role::User, wanted));
-        }
-        let result = GetPromptResult::new(messages)
+        // Messages of their own: the author's text and the others' words must stay apart.
+        let texts = [skill.warning, skill.content, wanted]
+            .into_iter()
+            .enumerate();
+        let texts = texts.filter(|(at, text)| *at == 1 || !text.is_empty());
+        let messages = texts.map(|(_, text)| PromptMessage::new_text(Role::User, text));
+        let result = GetPromptResult::new(messages.collect())
             .with_description(format!("{} {}", skill.skill_id, skill.semantic_version));
         Ok(GetPromptResponse::Complete(result))
     }

@@ -214,14 +214,13 @@ impl Handler {
             },
         };
         let answer = answer.map_err(|fault| protocol(&fault))?;
-        if let Some(session) = &answer.session
-            && self.loads.learn(session)
-            && self.is_gated
-            && let Err(error) = request.peer.notify_tool_list_changed().await
-        {
+        let session = answer.session.as_ref();
+        let is_news = session.is_some_and(|session| self.loads.learn(session)) && self.is_gated;
+        if is_news && let Err(error) = request.peer.notify_tool_list_changed().await {
             tracing::debug!(%error, "a client was not notified of the tools that it unlocked");
         }
-        let result = match DeferredBody::of(request) {
+        // A notification makes the answer a stream, in which nothing takes the place of a mark.
+        let result = match DeferredBody::of(request).filter(|_| !is_news) {
             Some(deferred) => deferred_result(answer, deferred),
             None => whole_result(answer),
         };

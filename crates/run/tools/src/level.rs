@@ -25,7 +25,7 @@ pub(super) fn text(
     body: &str,
     version: &Version,
     (session, named): (&str, Option<&str>),
-    withdrawn: bool,
+    (withdrawn, warning): (bool, Option<String>),
 ) -> String {
     let mut text = String::with_capacity(body.len() + core.map_or(0, str::len) + 512);
     if let Some(core) = core {
@@ -35,6 +35,9 @@ pub(super) fn text(
         _ = write!(text, "## {name} Skill Activated");
     }
     text.push_str("\n\n");
+    if let Some(warning) = warning {
+        _ = writeln!(text, "{warning}\n");
+    }
     if id.is_builtin() {
         text.push_str(body.trim());
     } else {

@@ -136,13 +136,15 @@ impl Tools {
         let level = if is_again {
             None
         } else {
+            let verdict = self.registry.verdict_of(head, version.number)?;
+            let warning = verdict.and_then(|verdict| verdict.warning("this skill"));
             let body = self.body(head, version).await?;
             let core = match inner.handler(&head.id, LOAD_CORE) {
                 // Boxed: it is rare, and would make the future of every load large.
                 Some(handler) => Some(Box::pin(core(&**handler, head, version, &load)).await),
                 None => None,
             };
-            Some((core, body))
+            Some((core, body, warning))
         };
         let given = load.context.clone();
         let short_name = match &load.skill {
@@ -188,13 +190,13 @@ impl Tools {
         let named = (!load.is_remembered).then_some(session.as_str());
         let content = match level {
             None => level::again(&loaded, version, named),
-            Some((core, body)) => level::text(
+            Some((core, body, warning)) => level::text(
                 &head.id,
                 core.as_deref(),
                 &body,
                 version,
                 (&session, named),
-                is_withdrawn,
+                (is_withdrawn, warning),
             ),
         };
         let tools = version.skill.tool_configs.iter();

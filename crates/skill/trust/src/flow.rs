@@ -19,9 +19,9 @@ const MAX_CALL_LINES: u32 = 4;
 /// The most names that are followed in a file.
 const MAX_NAMES: usize = 64;
 /// Passes over a file: a function may be called above its body.
-const PASSES: usize = 2;
+const PASS_COUNT: usize = 2;
 /// The program of lines that are in no fence.
-const OWN_LINES: u32 = 0;
+const OWN_LINES_ID: u32 = 0;
 /// Words that begin a declaration, and are no name.
 const DECLARES: [&str; 9] = [
     "const", "let", "var", "local", "export", "my", "readonly", "declare", "set",
@@ -61,8 +61,8 @@ pub(crate) fn flows(
     };
     let mut names = Names::default();
     let mut found = Vec::new();
-    for pass in 1..=PASSES {
-        names.enter(OWN_LINES);
+    for pass in 1..=PASS_COUNT {
+        names.enter(OWN_LINES_ID);
         for (at, line) in lines.iter().enumerate() {
             if LineScope::SAID.has(line.scope) || LineScope::DATA.has(line.scope) {
                 continue;
@@ -72,7 +72,7 @@ pub(crate) fn flows(
             }
             // Each fence is a program of its own. Its block is never the first.
             let is_fence = LineScope::FENCE.has(line.scope);
-            let unit = if is_fence { line.block } else { OWN_LINES };
+            let unit = if is_fence { line.block } else { OWN_LINES_ID };
             if names.unit != unit {
                 names.enter(unit);
             }
@@ -82,7 +82,7 @@ pub(crate) fn flows(
                 names.pass_on(&line.text);
             }
             names.note(&line.text);
-            let is_sent = pass == PASSES && !is_source && is_sent(line.number);
+            let is_sent = pass == PASS_COUNT && !is_source && is_sent(line.number);
             if let Some((start, end)) = used.filter(|_| is_sent) {
                 found.push(Hit {
                     signal,
@@ -100,7 +100,7 @@ pub(crate) fn flows(
 #[derive(Default)]
 struct Names<'a> {
     held: FxHashSet<&'a str>,
-    /// The program that the lines are of: the block of a fence, or [`OWN_LINES`].
+    /// The program that the lines are of: the block of a fence, or [`OWN_LINES_ID`].
     unit: u32,
     /// The function that the lines are in.
     function: Option<&'a str>,
@@ -111,7 +111,7 @@ struct Names<'a> {
 impl<'a> Names<'a> {
     fn enter(&mut self, unit: u32) {
         // Names of one fence mean nothing in the next; those of the file's own lines stay.
-        if unit != OWN_LINES {
+        if unit != OWN_LINES_ID {
             self.held.clear();
         }
         self.unit = unit;

@@ -17,15 +17,7 @@ async fn hostile() -> World {
     let mut world = example().await;
     let mut risky = versioned("github/acme/risky", "1.0.0", "");
     risky.files.push(file("setup.sh", RISKY));
-    world.publish(risky).await;
-    let approve = v1::ApproveVersionRequest {
-        skill_id: "github/acme/risky".to_owned(),
-        version_number: 1,
-        reason: "It may be installed".to_owned(),
-        ..Default::default()
-    };
-    let approved = world.registry.approve_version(approve).await;
-    approved.expect("approved");
+    world.publish_approved(risky).await;
     let mut attack = versioned("github/acme/attack", "1.0.0", "");
     attack.files.push(file("run.sh", ATTACK));
     world.publish(attack).await;

@@ -145,7 +145,7 @@ fn what_documentation_shows_is_a_placeholder() {
 
 proptest::proptest! {
     #[test]
-    fn what_stands_around_a_token_does_not_hide_it(
+    fn what_is_around_a_token_does_not_hide_it(
         token in any_token(),
         (before, after) in proptest::sample::select(AROUND.to_vec()),
         words in "[a-z ,.:\n]{0,40}",
@@ -158,7 +158,7 @@ proptest::proptest! {
     }
 }
 
-/// What stands before and behind tokens: names of other forms above all.
+/// What comes before and behind tokens: names of other forms above all.
 const AROUND: &[(&str, &str)] = &[
     ("", ""),
     ("Bearer ", ""),

@@ -1,4 +1,4 @@
-//! Tokens in the forms in which they stand in skills: the scan and the reader of SKILL.md both
+//! Tokens in the forms that skills have them in: the scan and the reader of SKILL.md both
 //! see every kind in every form.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use repertoire_trust::{Input, Scanner};
 use skill_md::ReadOptions;
 
-/// Random letters, made where they are needed: no token stands in this file.
+/// Random letters, made where they are needed: this file has no token.
 fn letters(count: usize) -> String {
     (0..count)
         .map(|at| char::from(b"q7Zk2mWx9LpR4tVb8NcY"[at % 20]))
