@@ -18,6 +18,7 @@ mod corpus_reading;
 mod discovery;
 mod growth;
 mod http;
+mod installed;
 mod learning;
 mod mcp;
 mod oidc;

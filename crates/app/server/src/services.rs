@@ -46,7 +46,8 @@ pub(super) fn routes(domain: &Domain) -> Router {
     let (search, advisor) = (domain.search.clone(), domain.advisor.clone());
     let lookup = grpc::lookup::LookupService::new(registry, tools, search, advisor)
         .with_viewer(viewer.clone())
-        .with_sources(domain.engine.clone());
+        .with_sources(domain.engine.clone())
+        .with_installer(domain.installer.clone());
     add!(v1::lookup_server::LookupServer::new(Handlers::new(lookup)));
     let (composition, tools) = (domain.composition.clone(), domain.tools.clone());
     let (installer, checks) = (domain.installer.clone(), domain.checks.clone());

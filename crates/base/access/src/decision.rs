@@ -93,6 +93,12 @@ impl Origin {
             forwarded: None,
         }
     }
+
+    /// Tells whether the caller is on this machine, and came over no network.
+    #[must_use]
+    pub const fn is_local(&self) -> bool {
+        self.address.is_none()
+    }
 }
 
 impl Access {

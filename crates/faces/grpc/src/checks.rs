@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::convert::{count, size};
 use super::enums::same_variants;
+use super::installed::Installs;
 use super::search::summary;
 use ::checks::{
     Activation, BudgetReport, ConflictKind, ConflictReport, ConflictSeverity, Estimate, Health,
@@ -34,7 +35,11 @@ same_variants!(fn warning_type(WarningKind) -> AuditWarningType {
     Outdated, LowActivation, BudgetHeavy, NoTriggers
 });
 
-pub(super) fn conflicts(registry: &Registry, report: ConflictReport) -> v1::CheckConflictsResponse {
+pub(super) fn conflicts(
+    registry: &Registry,
+    report: ConflictReport,
+    installs: &Installs,
+) -> v1::CheckConflictsResponse {
     let (catalog, now) = (registry.catalog(), registry.now());
     v1::CheckConflictsResponse {
         skill_id: report.subject.member.id.to_string(),
@@ -42,7 +47,7 @@ pub(super) fn conflicts(registry: &Registry, report: ConflictReport) -> v1::Chec
         conflicts: report
             .conflicts
             .into_iter()
-            .map(|opposed| conflict_detail(&catalog, opposed, now))
+            .map(|opposed| conflict_detail(&catalog, opposed, now, installs))
             .collect(),
         recommendations: report.recommendations,
         skills_compared: count(report.compared),
@@ -65,10 +70,15 @@ pub(super) fn conflict(Opposed { with, conflict }: Opposed) -> v1::Conflict {
     }
 }
 
-fn conflict_detail(catalog: &Catalog, mut opposed: Opposed, now: Timestamp) -> v1::ConflictDetail {
+fn conflict_detail(
+    catalog: &Catalog,
+    mut opposed: Opposed,
+    now: Timestamp,
+    installs: &Installs,
+) -> v1::ConflictDetail {
     // The catalog is newer than the comparison: a skill deleted since then has no summary.
     let head = catalog.get(&opposed.with.member.id.key());
-    let conflicting_skill = head.map(|head| summary(catalog, head, now));
+    let conflicting_skill = head.map(|head| summary(catalog, head, now, installs));
     let overlap = opposed.conflict.overlap.take();
     let conflict = conflict(opposed);
     v1::ConflictDetail {

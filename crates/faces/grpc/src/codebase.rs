@@ -6,6 +6,7 @@ use tonic::{Request, Response};
 
 use super::convert::{count, time};
 use super::enums::same_variants;
+use super::installed::Installs;
 use super::search::{rounded, summary};
 use super::{CallerFolder, REASONS, time_left};
 use codebase::{InlineFile, ScanOptions};
@@ -130,6 +131,7 @@ pub(super) async fn recommend(
     advisor: &Advisor,
     registry: &Registry,
     request: Request<v1::RecommendSkillsRequest>,
+    installs: &Installs,
 ) -> Result<v1::RecommendSkillsResponse, Failure> {
     let (time_left, defaults) = (time_left(&request), Wish::default());
     let folder = folder(&request);
@@ -152,7 +154,10 @@ pub(super) async fn recommend(
         limit: usize::try_from(max_results.unwrap_or_default()).unwrap_or_default(),
         exclude_installed: exclude_installed.unwrap_or(defaults.exclude_installed),
         mode,
-        installed: installed_skills,
+        installed: installed_skills
+            .into_iter()
+            .chain(installs.names())
+            .collect(),
     };
     let found = advisor.recommend(source(path, files, folder), wish, time_left);
     let found = found.await?;
@@ -164,9 +169,9 @@ pub(super) async fn recommend(
             .into_iter()
             .map(|skill| {
                 let shown = v1::SkillSummary {
-                    // Only this call knows what is installed; other summaries leave the field out.
+                    // Also what the request and the codebase's own folders have.
                     installed: Some(here.contains(&skill.head.id)),
-                    ..summary(&catalog, &skill.head, now)
+                    ..summary(&catalog, &skill.head, now, installs)
                 };
                 recommendation(shown, skill, reasons)
             })

@@ -6,6 +6,7 @@ use http::Extensions;
 use tonic::{Request, Response};
 
 use super::composed::{self, attributed, names, texts};
+use super::installed::Installs;
 use super::search::rounded;
 use super::viewer::Viewer;
 use super::{
@@ -287,6 +288,7 @@ impl handlers::Composition for CompositionService {
         &self,
         request: Request<v1::CheckConflictsRequest>,
     ) -> Answer<v1::CheckConflictsResponse> {
+        let installs = Installs::of(Some(&self.installer), request.extensions()).await;
         let v1::CheckConflictsRequest {
             skill_id,
             against_installed,
@@ -297,7 +299,7 @@ impl handlers::Composition for CompositionService {
             .checks
             .conflicts(skill_id, against_skills, against_installed)
             .await?;
-        let report = checks::conflicts(self.checks.registry(), report);
+        let report = checks::conflicts(self.checks.registry(), report, &installs);
         Ok(Response::new(report))
     }
 

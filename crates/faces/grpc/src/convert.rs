@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::enums::same_variants;
+use super::installed::Installs;
 use super::{facets, trust};
 use ::trust::quality;
 use contract::json::{to_struct, to_value};
@@ -227,6 +228,7 @@ pub(super) fn detail(
     readme: bool,
     scan: Option<&Scan>,
     now: Timestamp,
+    installs: &Installs,
 ) -> v1::SkillDetail {
     let Described { head, version, .. } = &found.described;
     let (id, skill) = (&head.id, &version.skill);
@@ -266,7 +268,7 @@ pub(super) fn detail(
         technologies: facets::technologies(&summary),
         inferred: facets::inferred(&summary),
         updated_at: Some(time(head.updated_at)),
-        installed: None,
+        installed: installs.has(id),
         long_description: skill.long_description.clone(),
         repo_url: skill.repository.clone(),
         homepage_url: skill.homepage.clone(),

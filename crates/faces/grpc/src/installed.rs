@@ -1,5 +1,8 @@
 //! The rpcs for skills installed on the server's machine.
 
+use std::collections::HashSet;
+
+use http::Extensions;
 use tonic::{Request, Response};
 
 use super::convert::{count, size, time};
@@ -8,7 +11,36 @@ use super::{HEALTH, LOCK, checks, target};
 use ::install::{Method, Status as Health};
 use contract::handlers::Answer;
 use contract::v1;
+use model::{SkillId, SkillKey};
 use preflight::{Budget, InstallRequest, Installer, Listed};
+
+/// The skills that are installed for a caller.
+pub(super) struct Installs(Option<HashSet<SkillKey>>);
+
+impl Installs {
+    /// Reads those of a caller on this machine, whose agents find skills where these are. What
+    /// callers elsewhere have is not known.
+    pub(super) async fn of(installer: Option<&Installer>, call: &Extensions) -> Self {
+        let here = contract::access_of(call).origin.is_local();
+        let Some(installer) = installer.filter(|_| here) else {
+            return Self(None);
+        };
+        let keys = installer.installed_keys().await;
+        // No reason to refuse a search: `ListInstalled` has the error.
+        Self(keys.ok())
+    }
+
+    /// Tells whether a skill is installed; none: it is not known.
+    pub(super) fn has(&self, id: &SkillId) -> Option<bool> {
+        self.0.as_ref().map(|keys| keys.contains(&id.key()))
+    }
+
+    /// The ids of those that are known.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        let keys = self.0.iter().flatten();
+        keys.map(|key| key.as_str().to_owned())
+    }
+}
 
 pub(super) async fn install(
     installer: &Installer,

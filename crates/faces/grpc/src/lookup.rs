@@ -7,6 +7,7 @@ use tonic::metadata::AsciiMetadataValue;
 use tonic::{Request, Response};
 
 use super::convert::{self, ids, info, location_of, trust_tier_of};
+use super::installed::Installs;
 use super::viewer::Viewer;
 use super::{DEFAULT_DEPENDENTS, DEFAULT_NAMES, DEFAULT_SKILL_VERSIONS, DEFAULT_SKILLS, README};
 use super::{codebase, page_size, search, similar, sources, target, tools, trust};
@@ -17,6 +18,7 @@ use ::tools::Tools;
 use contract::handlers::{self, Answer, Messages, View};
 use contract::{FOR_MODEL, INDEX_VERSION, v1};
 use namespaces::VisibleSkills;
+use preflight::Installer;
 use recommend::Advisor;
 use registry::Registry;
 
@@ -30,6 +32,7 @@ pub struct LookupService {
     advisor: Advisor,
     viewer: Viewer,
     sources: Option<Engine>,
+    installer: Option<Installer>,
 }
 
 impl LookupService {
@@ -45,6 +48,7 @@ impl LookupService {
             advisor,
             viewer: Viewer::default(),
             sources: None,
+            installer: None,
         }
     }
 
@@ -60,6 +64,17 @@ impl LookupService {
     pub fn with_sources(mut self, engine: Engine) -> Self {
         self.sources = Some(engine);
         self
+    }
+
+    /// Adds what is installed on this machine.
+    #[must_use]
+    pub fn with_installer(mut self, installer: Installer) -> Self {
+        self.installer = Some(installer);
+        self
+    }
+
+    async fn installs<T>(&self, request: &Request<T>) -> Installs {
+        Installs::of(self.installer.as_ref(), request.extensions()).await
     }
 
     /// Returns the current state of the index. Callers read it before they search, so an answer may
@@ -94,6 +109,8 @@ impl View for LookupService {
         // A source says where a skill comes from, which a caller with a view may not know.
         let sources = registry.view().and(self.sources.clone());
         let lookup = Lookup::new(registry.clone());
+        let installer = self.installer.as_ref();
+        let installer = installer.map(|installer| installer.with_skills(registry.clone()));
         // Every part gets the registry of the caller: one over the whole store would show what the
         // caller may not see.
         Cow::Owned(Self {
@@ -103,6 +120,7 @@ impl View for LookupService {
             search,
             advisor,
             sources,
+            installer,
             viewer: Viewer::default(),
         })
     }
@@ -112,8 +130,9 @@ impl handlers::Lookup for LookupService {
     async fn search(&self, request: Request<v1::SearchRequest>) -> Answer<v1::SearchResponse> {
         let version = self.index_version();
         let for_model = request.metadata().contains_key(FOR_MODEL);
-        let request = request.into_inner();
-        let found = search::search(&self.registry, &self.search, request, for_model).await?;
+        let installs = self.installs(&request).await;
+        let (registry, index, request) = (&self.registry, &self.search, request.into_inner());
+        let found = search::search(registry, index, request, for_model, &installs).await?;
         Ok(of_index(version, found))
     }
 
@@ -129,7 +148,9 @@ impl handlers::Lookup for LookupService {
         request: Request<v1::RecommendSkillsRequest>,
     ) -> Answer<v1::RecommendSkillsResponse> {
         let version = self.index_version();
-        let answer = codebase::recommend(&self.advisor, &self.registry, request).await?;
+        let installs = self.installs(&request).await;
+        let answer = codebase::recommend(&self.advisor, &self.registry, request, &installs);
+        let answer = answer.await?;
         Ok(of_index(version, answer))
     }
 
@@ -183,8 +204,10 @@ impl handlers::Lookup for LookupService {
         request: Request<v1::ListSimilarSkillsRequest>,
     ) -> Answer<v1::ListSimilarSkillsResponse> {
         let version = self.index_version();
-        let request = request.into_inner();
-        let similar = similar::list(&self.registry, &self.lookup, &self.search, request).await?;
+        let installs = self.installs(&request).await;
+        let (registry, request) = (&self.registry, request.into_inner());
+        let similar = similar::list(registry, &self.lookup, &self.search, request, &installs);
+        let similar = similar.await?;
         Ok(of_index(version, similar))
     }
 
@@ -192,6 +215,7 @@ impl handlers::Lookup for LookupService {
         &self,
         request: Request<v1::GetSkillRequest>,
     ) -> Answer<v1::GetSkillResponse> {
+        let installs = self.installs(&request).await;
         let v1::GetSkillRequest {
             skill_id,
             include_readme,
@@ -215,7 +239,7 @@ impl handlers::Lookup for LookupService {
             .scan_of(&described.head, described.version.number);
         let scan = scan?;
         let (readme, now) = (include_readme.unwrap_or(README), self.registry.now());
-        let mut skill = convert::detail(&found, readme, scan.as_deref(), now);
+        let mut skill = convert::detail(&found, readme, scan.as_deref(), now, &installs);
         skill.versions = versions.iter().map(info).collect();
         let key = described.head.id.key();
         let facts = self.sources.as_ref().map(|sources| sources.facts(&key));

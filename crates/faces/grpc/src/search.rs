@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::convert::{author, count, location_of, time, trust_tier, trust_tier_of};
 use super::enums::same_variants;
 use super::facets::{categories, inferred, technologies};
+use super::installed::Installs;
 use super::{DEFAULT_SEARCH_RESULTS, page_size, trust, wrong};
 use contract::v1;
 use model::{Code, Failure};
@@ -21,6 +22,7 @@ pub(super) async fn search(
     index: &SearchIndex,
     request: v1::SearchRequest,
     for_model: bool,
+    installs: &Installs,
 ) -> Result<v1::SearchResponse, Failure> {
     let has_highlights = request.highlights;
     let mut query = query(request)?;
@@ -34,7 +36,7 @@ pub(super) async fn search(
             .into_iter()
             .map(|hit| v1::SkillSummary {
                 r#match: Some(why(hit.why, has_highlights)),
-                ..summary(&catalog, &hit.head, now)
+                ..summary(&catalog, &hit.head, now, installs)
             })
             .collect(),
         total: count(found.total),
@@ -128,7 +130,12 @@ fn filters(filters: v1::SearchFilters) -> Result<Filters, Failure> {
 }
 
 /// Converts a skill for a list of results. `now` decides how old it is.
-pub(super) fn summary(catalog: &Catalog, head: &Head, now: Timestamp) -> v1::SkillSummary {
+pub(super) fn summary(
+    catalog: &Catalog,
+    head: &Head,
+    now: Timestamp,
+    installs: &Installs,
+) -> v1::SkillSummary {
     let tier = head.trust_tier();
     let shown = head.summary.as_ref();
     v1::SkillSummary {
@@ -144,8 +151,7 @@ pub(super) fn summary(catalog: &Catalog, head: &Head, now: Timestamp) -> v1::Ski
         technologies: shown.map_or_else(Vec::new, technologies),
         inferred: shown.map_or_else(Vec::new, inferred),
         updated_at: Some(time(head.updated_at)),
-        // Only `RecommendSkills` knows what is installed.
-        installed: None,
+        installed: installs.has(&head.id),
         r#match: None,
         short_name: catalog.short_name(head).to_owned(),
         security_scan_status: trust::scan_status(head.verdict()).into(),

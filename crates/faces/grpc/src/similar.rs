@@ -1,6 +1,7 @@
 //! The rpc that lists skills with nearly the same text.
 
 use super::convert::{count, ids};
+use super::installed::Installs;
 use super::search::{rounded, summary};
 use super::{DEFAULT_SIMILAR_SKILLS, MIN_SIMILARITY, page_size};
 use ::lookup::{Lookup, Resolved};
@@ -15,6 +16,7 @@ pub(super) async fn list(
     lookup: &Lookup,
     index: &SearchIndex,
     request: v1::ListSimilarSkillsRequest,
+    installs: &Installs,
 ) -> Result<v1::ListSimilarSkillsResponse, Failure> {
     let v1::ListSimilarSkillsRequest {
         skill_id,
@@ -32,7 +34,7 @@ pub(super) async fn list(
     let (catalog, now) = (registry.catalog(), registry.now());
     let skills = similar.skills.into_iter();
     let skills = skills.map(|similar| v1::SimilarSkill {
-        skill: Some(summary(&catalog, &similar.head, now)),
+        skill: Some(summary(&catalog, &similar.head, now, installs)),
         similarity: rounded(similar.similarity),
         same_name: similar.same_name,
         same_files: similar.same_files,

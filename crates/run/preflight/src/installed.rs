@@ -1,10 +1,12 @@
 //! Skills that are installed on this machine, with what the server knows of them now.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 
 use super::{Error, Installer, budget, worse};
 use install::{Placed, Status};
-use model::{VersionSelector, shown};
+use model::{SkillKey, VersionSelector, shown};
 use registry::Head;
 
 /// An installed skill as it is now.
@@ -54,6 +56,18 @@ fn update(placed: &Placed, head: &Head) -> Option<Update> {
 }
 
 impl Installer {
+    /// The skills that are installed on this machine, each once.
+    ///
+    /// # Errors
+    /// A record cannot be read.
+    pub async fn installed_keys(&self) -> Result<HashSet<SkillKey>, Error> {
+        self.run(|this, _| {
+            let placed = this.placed()?.into_iter();
+            Ok(placed.map(|placed| placed.record.id.key()).collect())
+        })
+        .await
+    }
+
     /// Lists installed skills by id; with their health, and with newer versions, on request.
     ///
     /// # Errors
