@@ -8,3 +8,4 @@ mod additions;
 mod golden;
 mod words;
 mod workspace;
+mod writers;

@@ -96,6 +96,8 @@ fn a_list_has_nothing_removed_that_no_export_wrote() {
 
 #[test]
 fn a_link_at_any_name_of_a_tree_leads_nowhere() {
+    let workspace = exported();
+    let (mirror, outside) = (workspace.path("mirror"), workspace.path("outside"));
     for name in [
         "local",
         "local/acme",
@@ -109,8 +111,8 @@ fn a_link_at_any_name_of_a_tree_leads_nowhere() {
         ".writing/old",
         "skills.json.new",
     ] {
-        let workspace = exported();
-        let (mirror, outside) = (workspace.path("mirror"), workspace.path("outside"));
+        fs::remove_dir_all(&mirror).expect("removed");
+        export(&workspace);
         let list = mirror.join("skills.json");
         let text = fs::read_to_string(&list).expect("a list");
         let mut all: Value = serde_json::from_str(&text).expect("JSON");

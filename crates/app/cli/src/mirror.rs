@@ -153,6 +153,9 @@ pub(super) async fn all(client: &Client, folder: PathBuf, options: Tree, output:
     }
     // Of an export that was killed.
     mirror.remove(Path::new(WORK))?;
+    // Before anything is written: on a file system without case a new skill's folder may be
+    // that of a removed one.
+    let removed = mirror.remove_gone(&skills)?;
     // Before the first skill, and with all that will be there: an export that is killed now can be
     // repeated, and knows what it wrote.
     let new = skills
@@ -160,9 +163,6 @@ pub(super) async fn all(client: &Client, folder: PathBuf, options: Tree, output:
         .filter(|new| !mirror.is_known(&new.id, &new.digest));
     list.skills.extend(new.cloned());
     mirror.write_list(&list)?;
-    // Before anything is written: on a file system without case a new skill's folder may be
-    // that of a removed one.
-    let removed = mirror.remove_gone(&skills)?;
     let bar = output::bar(skills.len() as u64, "skills");
     let (mut written, mut changed) = (0, Vec::new());
     for entry in &skills {

@@ -45,7 +45,7 @@ async fn what_the_lock_does_not_say_is_never_installed_from_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_risk_is_taken_by_whoever_says_so_and_the_lock_says_it_for_the_others() {
+async fn each_person_accepts_a_risk_once_and_a_lock_accepts_none() {
     let server = served().await;
     let mut risky = versioned("github/acme/risky", "1.0.0", "");
     risky.files.push(file("setup.sh", RISKY));
@@ -62,6 +62,12 @@ async fn a_risk_is_taken_by_whoever_says_so_and_the_lock_says_it_for_the_others(
     assert_eq!(told["skills"][0]["verdict"], "warning");
     let other = Machine::new(&server);
     std::fs::write(other.path("skills.lock"), machine.lock()).expect("a lock");
+    let refused = other.refused(&["install", "--frozen"]);
+    assert_eq!(refused.0, "SECURITY_RISK_DETECTED");
+    assert!(refused.2.contains("--force"), "{refused:?}");
+    assert_eq!(names(&other.path(".claude")), [""; 0]);
+    other.done(&["install", "--frozen", "--force"]);
+    std::fs::remove_dir_all(other.path(".claude/skills")).expect("removed");
     other.done(&["install", "--frozen"]);
 }
 
