@@ -32,5 +32,5 @@ mod tests;
 pub use action::{Action, Role};
 pub use caller::{Caller, Scope};
 pub use certificate::CertificateNames;
-pub use decision::{Access, Authorize, Origin};
+pub use decision::{Access, Authorize, EVERY_SKILL, Origin};
 pub use rights::{Actions, Rights};
