@@ -8,14 +8,17 @@
 mod access;
 #[path = "build/handlers.rs"]
 mod handlers;
+#[path = "build/withheld.rs"]
+mod withheld;
 
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::{env, fs};
 
-use access::{Access, item_of};
+use access::{Access, item_of, member};
 use prost_reflect::{Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, Value};
+use withheld::Withheld;
 
 /// Where the `.proto` files are.
 const PROTO: &str = "../../../proto";
@@ -57,8 +60,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let pool = DescriptorPool::decode(descriptors.as_slice())?;
     let access = Access::read(&pool)?;
     fs::write(out.join("access.rs"), access.table()?)?;
-    fs::write(out.join("handlers.rs"), handlers::generate(&pool)?)?;
-    let checks = Checks::new(&pool, access)?;
+    let withheld = Withheld::read(&pool)?;
+    let handlers = handlers::generate(&pool, &access, &withheld)?;
+    fs::write(out.join("handlers.rs"), handlers)?;
+    let checks = Checks::new(&pool, access, withheld)?;
     fs::write(out.join("checks.rs"), checks.generate()?)?;
     Ok(())
 }
@@ -87,6 +92,7 @@ struct Checks {
     rules: prost_reflect::ExtensionDescriptor,
     words: prost_reflect::ExtensionDescriptor,
     access: Access,
+    withheld: Withheld,
 }
 
 /// The number of a rule, as Rust writes it.
@@ -111,7 +117,11 @@ fn number(value: &Value) -> Option<String> {
 }
 
 impl Checks {
-    fn new(pool: &DescriptorPool, access: Access) -> Result<Self, Box<dyn Error>> {
+    fn new(
+        pool: &DescriptorPool,
+        access: Access,
+        withheld: Withheld,
+    ) -> Result<Self, Box<dyn Error>> {
         let extension = |name: &str| {
             pool.get_extension_by_name(name)
                 .ok_or_else(|| format!("no extension {name}"))
@@ -121,6 +131,7 @@ impl Checks {
             rules: extension("buf.validate.field")?,
             words: extension("repertoire.v1.field")?,
             access,
+            withheld,
         })
     }
 
@@ -155,6 +166,9 @@ impl Checks {
                     "fn names<'a>(&'a self, names: &mut Vec<std::borrow::Cow<'a, str>>) -> bool {{\n{body}\n}}"
                 )?;
             }
+            if let Some(body) = self.withheld.body(&message)? {
+                writeln!(code, "fn withhold(&mut self, lacked: &[&str]) {{\n{body}}}")?;
+            }
             if let Some(body) = item_of(&message) {
                 writeln!(
                     code,
@@ -186,12 +200,7 @@ impl Checks {
             return Ok(());
         }
         let name = field.name();
-        // Keywords of Rust that the contract has as names of fields.
-        let access = if matches!(name, "match" | "ref" | "type") {
-            format!("self.r#{name}")
-        } else {
-            format!("self.{name}")
-        };
+        let access = format!("self.{}", member(field));
         let one = matches!(
             field.cardinality(),
             Cardinality::Optional | Cardinality::Required

@@ -3,12 +3,18 @@
 use std::error::Error;
 use std::fmt::Write as _;
 
-use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
+use prost_reflect::{
+    DescriptorPool, ExtensionDescriptor, FieldDescriptor, Kind, MessageDescriptor,
+    MethodDescriptor, Value,
+};
 
 use super::PACKAGE;
 
 /// The access rules of all rpcs.
 pub(super) struct Access(Vec<MethodAccess>);
+
+/// Fields, each with some of its values.
+type FieldValues<T> = Vec<(String, Vec<T>)>;
 
 struct MethodAccess {
     /// As in the path of a call.
@@ -20,6 +26,10 @@ struct MethodAccess {
     /// The field of the request that names a skill, with the messages that it is in; empty
     /// where none does.
     skill: Vec<String>,
+    /// It is done to every skill.
+    every_skill: bool,
+    /// Fields of the request with those of their values that are about every skill.
+    every_skill_values: FieldValues<i32>,
     /// The fields that the audit trail names, in the same way.
     names: Vec<String>,
     /// The audit trail has an event of each call.
@@ -40,6 +50,9 @@ impl Access {
         let option = pool
             .get_extension_by_name("repertoire.v1.access")
             .ok_or("no extension repertoire.v1.access")?;
+        let every = pool
+            .get_extension_by_name("repertoire.v1.every_skill")
+            .ok_or("no extension repertoire.v1.every_skill")?;
         let actions = pool
             .get_enum_by_name("repertoire.v1.Action")
             .ok_or("no enum repertoire.v1.Action")?;
@@ -83,7 +96,8 @@ impl Access {
                         message = known.kind().as_message().cloned();
                     }
                 }
-                let unrecorded = field("unrecorded").and_then(|it| it.as_bool()) == Some(true);
+                let flag = |name: &str| field(name).and_then(|it| it.as_bool()) == Some(true);
+                let unrecorded = flag("unrecorded");
                 let reads = READING.contains(&action.name());
                 if unrecorded && reads {
                     return Err(format!(
@@ -101,6 +115,8 @@ impl Access {
                         .filter(|part| !part.is_empty())
                         .map(str::to_owned)
                         .collect(),
+                    every_skill: flag("every_skill"),
+                    every_skill_values: every_skill_values(&method, &every, &skill)?,
                     names,
                     recorded: !reads && !unrecorded,
                 });
@@ -109,12 +125,21 @@ impl Access {
         Ok(Self(all))
     }
 
-    /// The action of each rpc, by its path, and whether its calls are recorded.
+    /// The field of a request that names the skill of its rpc.
+    pub(super) fn skill_of(&self, request: &str) -> Option<String> {
+        let method = self.0.iter().find(|method| method.request == request)?;
+        (!method.skill.is_empty()).then(|| method.skill.join("."))
+    }
+
+    /// The action of each rpc, by its path, what it is bound to, and whether its calls are
+    /// recorded.
     pub(super) fn table(&self) -> Result<String, std::fmt::Error> {
         let mut code = String::from("&[\n");
         for method in &self.0 {
             let (path, action) = (&method.path, action_name(&method.action));
-            writeln!(code, "({path:?}, {action:?}, {}),", method.recorded)?;
+            let bound = method.every_skill || !method.skill.is_empty();
+            let recorded = method.recorded;
+            writeln!(code, "({path:?}, {action:?}, {recorded}, {bound}),")?;
         }
         code.push(']');
         Ok(code)
@@ -123,15 +148,23 @@ impl Access {
     /// The body of `Checked::authorize` of a message.
     pub(super) fn of(&self, request: &str) -> Option<String> {
         let method = self.0.iter().find(|method| method.request == request)?;
-        let (name, messages) = method.skill.split_last()?;
-        let mut code = format!(
-            "allowed(authorizer, {:?}, &v.{name})",
-            action_name(&method.action)
-        );
-        for message in messages.iter().rev() {
-            code = format!("match &v.{message} {{ Some(v) => {{ {code} }} None => Ok(()) }}");
+        let action = action_name(&method.action);
+        let every = format!("allowed(authorizer, {action:?}, EVERY_SKILL)");
+        if method.every_skill {
+            return Some(every);
         }
-        Some(format!("let v = self; {code}"))
+        let mut code = String::from("let v = self;");
+        for (field, values) in &method.every_skill_values {
+            let check = format!("if {values:?}.contains(&v.{field}) {{ return {every}; }}");
+            code.push_str(&check);
+        }
+        let (name, messages) = method.skill.split_last()?;
+        let mut of_skill = format!("allowed(authorizer, {action:?}, &v.{name})");
+        for message in messages.iter().rev() {
+            of_skill =
+                format!("match &v.{message} {{ Some(v) => {{ {of_skill} }} None => Ok(()) }}");
+        }
+        Some(code + &of_skill)
     }
 
     /// The body of `Checked::names` of a message.
@@ -189,6 +222,71 @@ pub(super) fn item_of(answer: &MessageDescriptor) -> Option<String> {
     ))
 }
 
+/// The fields of a request with those of their values that are about every skill.
+fn every_skill_values(
+    method: &MethodDescriptor,
+    option: &ExtensionDescriptor,
+    skill: &str,
+) -> Result<FieldValues<i32>, Box<dyn Error>> {
+    let found = valued(&method.input(), option).into_iter();
+    let numbers = |values: Vec<(i32, Value)>| values.into_iter().map(|(number, _)| number);
+    let found = found.map(|(field, values)| (field, numbers(values).collect()));
+    let found: FieldValues<i32> = found.collect();
+    // The check is written into that of the skill.
+    if found
+        .iter()
+        .any(|(field, _)| field.contains('.') || skill.is_empty())
+    {
+        let name = method.full_name();
+        return Err(format!(
+            "{name}: `every_skill` is known for plain fields of requests that name a skill"
+        )
+        .into());
+    }
+    Ok(found)
+}
+
+/// The fields of a request whose values have an option, each with these values. The checks that
+/// the build writes know plain fields alone, and a path with a `.` is none.
+pub(super) fn valued(
+    message: &MessageDescriptor,
+    option: &ExtensionDescriptor,
+) -> FieldValues<(i32, Value)> {
+    let mut found = Vec::new();
+    for field in message.fields() {
+        match field.kind() {
+            Kind::Enum(kind) => {
+                let values = kind.values().filter_map(|value| {
+                    let options = value.options();
+                    let has = options.has_extension(option);
+                    has.then(|| (value.number(), options.get_extension(option).into_owned()))
+                });
+                let values: Vec<_> = values.collect();
+                if !values.is_empty() {
+                    let list = if field.is_list() { ".list" } else { "" };
+                    found.push((format!("{}{list}", field.name()), values));
+                }
+            }
+            Kind::Message(inner) if inner.package_name() == PACKAGE && inner != *message => {
+                let inner = valued(&inner, option).into_iter();
+                found.extend(
+                    inner.map(|(name, values)| (format!("{}.{name}", field.name()), values)),
+                );
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The name of a field of a message in Rust.
+pub(super) fn member(field: &FieldDescriptor) -> String {
+    let name = field.name();
+    // Keywords of Rust that the contract has as names of fields.
+    let is_keyword = matches!(name, "match" | "ref" | "type");
+    format!("{}{name}", if is_keyword { "r#" } else { "" })
+}
+
 /// `OneName` as `one_name`.
 pub(super) fn snake(name: &str) -> String {
     let mut snake = String::new();
@@ -202,7 +300,7 @@ pub(super) fn snake(name: &str) -> String {
 }
 
 /// `one_name` as `OneName`.
-fn camel(name: &str) -> String {
+pub(super) fn camel(name: &str) -> String {
     let words = name.split('_').filter_map(|word| word.split_at_checked(1));
     words
         .map(|(first, rest)| first.to_ascii_uppercase() + rest)

@@ -3,29 +3,31 @@
 use std::error::Error;
 use std::fmt::Write as _;
 
-use prost_reflect::{
-    DescriptorPool, ExtensionDescriptor, Kind, MessageDescriptor, MethodDescriptor,
-    ServiceDescriptor,
-};
+use prost_reflect::{DescriptorPool, ExtensionDescriptor, MethodDescriptor, ServiceDescriptor};
 
 use super::PACKAGE;
-use super::access::{action_name, item_of, snake};
+use super::access::{Access, action_name, item_of, snake, valued};
+use super::withheld::Withheld;
 
 /// A trait for each service, and tonic's for whatever wraps an implementation of it.
-pub(super) fn generate(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+pub(super) fn generate(
+    pool: &DescriptorPool,
+    access: &Access,
+    withheld: &Withheld,
+) -> Result<String, Box<dyn Error>> {
     let needs = pool
         .get_extension_by_name("repertoire.v1.needs")
         .ok_or("no extension repertoire.v1.needs")?;
     let mut code = String::new();
     for service in pool.services().filter(|s| s.package_name() == PACKAGE) {
-        service_of(&service, &needs, &mut code)?;
+        service_of(&service, (access, &needs, withheld), &mut code)?;
     }
     Ok(code)
 }
 
 fn service_of(
     service: &ServiceDescriptor,
-    needs: &ExtensionDescriptor,
+    (access, needs, withheld): (&Access, &ExtensionDescriptor, &Withheld),
     code: &mut String,
 ) -> Result<(), Box<dyn Error>> {
     let (name, module) = (service.name(), snake(service.name()));
@@ -50,11 +52,12 @@ fn service_of(
             calls,
             "/// `{rpc}`.\nfn {call}(&self, request: Request<{request}>{items}) -> impl Future<Output = Answer<{answer}>> + Send;"
         )?;
-        let rights = rights(&method, needs)?;
+        let rights = rights(&method, access, needs)?;
+        let (before, after) = withheld.around(&method)?;
         writeln!(
             wrapped,
             "async fn {call}(&self, request: Request<{request}>) -> Result<Response<{answer}>, Status> {{\n\
-             {rights}self.view(&request).await.{call}(request{asked}).await.map_err(status)\n}}"
+             {rights}{before}self.view(&request).await.{call}(request{asked}).await{after}.map_err(status)\n}}"
         )?;
     }
     write!(
@@ -67,56 +70,52 @@ fn service_of(
     Ok(())
 }
 
-/// Writes the checks of rights that values of a request need. Such a value must be in a field of
-/// the request itself.
+/// Writes the checks of rights that values of a request need, for the skill that the request
+/// names. Such a value must be in a field of the request itself.
 fn rights(
     method: &MethodDescriptor,
+    access: &Access,
     needs: &ExtensionDescriptor,
 ) -> Result<String, Box<dyn Error>> {
     let mut code = String::new();
+    let actions = needs
+        .kind()
+        .as_enum()
+        .cloned()
+        .ok_or("`needs` is an action")?;
+    let skill = access.skill_of(method.input().name());
     for (field, values) in valued(&method.input(), needs) {
-        // The generated check sees the request before the handler, so not the messages of a stream.
-        if method.is_client_streaming() || field.contains('.') {
-            let name = method.full_name();
-            return Err(format!("{name}: `needs` is known for plain fields of one request").into());
+        let mut of = String::new();
+        for (number, action) in values {
+            let action = action.as_enum_number().and_then(|it| actions.get_value(it));
+            let action = action_name(action.ok_or("`needs` names an action")?.name());
+            // Owners of namespaces decide on these, which is not asked here.
+            let is_owned = ["publish", "activate", "delete"].contains(&action.as_str());
+            // The check sees the request before the handler, so not the messages of a stream.
+            let is_plain = |path: &str| !path.contains('.');
+            if is_owned
+                || method.is_client_streaming()
+                || !is_plain(&field)
+                || !skill.as_deref().is_none_or(is_plain)
+            {
+                let name = method.full_name();
+                return Err(format!(
+                    "{name}: `needs` is known for plain fields of one request, and actions without owners"
+                )
+                .into());
+            }
+            write!(of, "({number}, {action:?}),")?;
         }
+        let skill = skill.as_ref().map_or_else(
+            || "\"\"".to_owned(),
+            |skill| format!("&request.get_ref().{skill}"),
+        );
         writeln!(
             code,
-            "needs(&request, request.get_ref().{field}, &[{values}]).map_err(status)?;"
+            "needs(&request, request.get_ref().{field}, {skill}, &[{of}]).map_err(status)?;"
         )?;
     }
     Ok(code)
-}
-
-/// Fields of a message whose values need a right, each with its values and their actions.
-fn valued(message: &MessageDescriptor, needs: &ExtensionDescriptor) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    for field in message.fields() {
-        match field.kind() {
-            Kind::Enum(kind) => {
-                let values = kind.values().filter_map(|value| {
-                    let options = value.options();
-                    let number = options.get_extension(needs).as_enum_number()?;
-                    let action = needs.kind().as_enum()?.get_value(number)?;
-                    let action = action_name(action.name());
-                    (number != 0).then(|| format!("({}, {action:?}),", value.number()))
-                });
-                let values: String = values.collect();
-                if !values.is_empty() {
-                    let list = if field.is_list() { ".list" } else { "" };
-                    found.push((format!("{}{list}", field.name()), values));
-                }
-            }
-            Kind::Message(inner) if inner.package_name() == PACKAGE && inner != *message => {
-                let inner = valued(&inner, needs).into_iter();
-                found.extend(
-                    inner.map(|(name, values)| (format!("{}.{name}", field.name()), values)),
-                );
-            }
-            _ => {}
-        }
-    }
-    found
 }
 
 /// Returns the Rust types of one request and one answer.

@@ -48,7 +48,7 @@ async fn call(sql: &Sql, method: &str, arguments: Value) -> Result<Output, ToolE
         skill: "builtin/repertoire/write_sql".parse().expect("an id"),
         version: VersionNumber::new(1).expect("a number"),
         digest: Digest::of(b""),
-        tool: String::new(),
+        tool: None,
         method: method.to_owned(),
         arguments,
         context: Map::new(),

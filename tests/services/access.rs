@@ -4,6 +4,7 @@
 mod actions;
 mod agents;
 mod loopback;
+mod marked;
 mod owned;
 mod reloaded;
 mod reviewers;
@@ -170,6 +171,97 @@ async fn who_may_block_a_skill_may_not_take_it_off_the_list() {
         reason(&not_blocked.expect_err("refused")),
         "SKILL_NOT_BLOCKED"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reviewer_of_some_skills_blocks_unblocks_and_sees_no_others() {
+    use v1::BlocklistAction::{Add, Refresh, Remove};
+    let server = Server::with(&[], CONFIG);
+    let hide = ["namespace", "set", "github/evil", "--visibility", "private"];
+    assert!(local(&server, &hide).status.success());
+    let mut operator = server.local_registry().await;
+    for id in ["github/acme/hello", "github/evil/malware"] {
+        operator.publish_skill(skill(id)).await.expect("published");
+    }
+    let update = |action: v1::BlocklistAction, skill_id: &str| v1::UpdateBlocklistRequest {
+        action: action.into(),
+        skill_id: skill_id.to_owned(),
+        reason: "It leaks.".to_owned(),
+        ..Default::default()
+    };
+    let add = update(Add, "github/evil/malware");
+    operator.update_blocklist(add).await.expect("blocked");
+
+    let bound = ["--skills", "github/acme/*"];
+    let reviewer = token(
+        &server,
+        &[&["rev", "--role", "reviewer"], &bound[..]].concat(),
+    );
+    let dog = token(
+        &server,
+        &[&["dog", "--action", "block"], &bound[..]].concat(),
+    );
+    let mut registry = RegistryClient::new(transport(&server, &reviewer).await);
+    for (action, name, skill_id) in [
+        (Remove, "remove", "github/evil/malware"),
+        (Add, "add", "github/evil/malware"),
+        (Add, "add", "github/other/thing"),
+        // A short name may lead elsewhere in a moment.
+        (Add, "add", "hello"),
+        (Refresh, "refresh", ""),
+        // Whichever skill it names, it is about every one.
+        (Refresh, "refresh", "github/acme/hello"),
+    ] {
+        let refused = registry.update_blocklist(update(action, skill_id)).await;
+        let refused = reason(&refused.expect_err("refused"));
+        assert_eq!(refused, "PERMISSION_DENIED", "{name} {skill_id}");
+        let body = json!({"action": name, "skill_id": skill_id, "reason": "It leaks."});
+        let answer = ask(&server.url, "POST", "/api/v1/blocklist")
+            .header("authorization", &format!("Bearer {reviewer}"))
+            .json(&body)
+            .send()
+            .await;
+        assert_eq!(
+            (answer.status.as_u16(), code(&answer).as_str()),
+            (403, "PERMISSION_DENIED"),
+            "{name} {skill_id}"
+        );
+    }
+    // What it may not review it does not see, nor who did what to it.
+    let listed = registry.list_blocked(v1::ListBlockedRequest::default());
+    assert_eq!(
+        listed.await.expect("a list").into_inner(),
+        v1::ListBlockedResponse::default()
+    );
+    let get = |path: &str| {
+        let ask = ask(&server.url, "GET", path);
+        ask.header("authorization", &format!("Bearer {reviewer}"))
+            .send()
+    };
+    for (path, expected) in [
+        ("/api/v1/skills/github/evil/malware", "SKILL_NOT_FOUND"),
+        ("/api/v1/audit", "PERMISSION_DENIED"),
+        (
+            "/api/v1/audit?name=github/evil/malware",
+            "PERMISSION_DENIED",
+        ),
+        ("/api/v1/tool-calls", "PERMISSION_DENIED"),
+        ("/api/v1/audit?name=github/acme/hello", ""),
+    ] {
+        assert_eq!(code(&get(path).await), expected, "{path}");
+    }
+    // Of its own it does both; who may only block one does not take it off.
+    let own = "github/acme/hello";
+    let mut dog = RegistryClient::new(transport(&server, &dog).await);
+    dog.update_blocklist(update(Add, own))
+        .await
+        .expect("blocked");
+    let refused = dog.update_blocklist(update(Remove, own)).await;
+    assert_eq!(reason(&refused.expect_err("refused")), "PERMISSION_DENIED");
+    registry
+        .update_blocklist(update(Remove, own))
+        .await
+        .expect("unblocked");
 }
 
 #[tokio::test(flavor = "multi_thread")]

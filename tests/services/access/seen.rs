@@ -4,6 +4,7 @@
 mod over_mcp;
 mod while_it_changes;
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use contract::v1::lookup_client::LookupClient;
@@ -124,7 +125,7 @@ async fn servers() -> (Server, Server) {
 }
 
 /// Waits until what was published is found, by who sees all of it.
-async fn indexed(server: &Server, skills: u32) {
+pub(super) async fn indexed(server: &Server, skills: u32) {
     let token = token(server, &["looks", "--role", "administrator"]);
     let mut lookup = LookupClient::new(transport(server, &token).await);
     for _ in 0..600 {
@@ -229,7 +230,7 @@ fn is_named_otherwise(field: &FieldDescriptor) -> bool {
 }
 
 /// A text in a field, as the field takes it. None: it takes no text.
-fn filled(field: &FieldDescriptor, text: &str) -> Option<Value> {
+pub(super) fn filled(field: &FieldDescriptor, text: &str) -> Option<Value> {
     let value = match field.kind() {
         Kind::String if field.is_list() => json!([text]),
         Kind::String => json!(text),
@@ -248,14 +249,14 @@ fn base64(text: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(text)
 }
 
-/// Requests of a call that name a text: in all that has to be there, then in each other field
-/// beside that, then in all that say more.
-fn requests(
+/// Requests of a call with what is filled in: in all that has to be there, then in each other
+/// field beside that, then in all that say more.
+pub(super) fn requests(
     gateway: &Gateway,
     method: &Method,
-    input: &MessageDescriptor,
-    text: &str,
+    filled: impl Fn(&FieldDescriptor) -> Option<Value>,
 ) -> Vec<Map<String, Value>> {
+    let input = input(method);
     let fields: Vec<_> = input
         .fields()
         .filter(|field| !is_named_otherwise(field))
@@ -267,14 +268,14 @@ fn requests(
         };
         for (name, _) in refusal.fields {
             let field = input.get_field_by_name(&name);
-            let value = field.and_then(|field| filled(&field, text));
+            let value = field.and_then(|field| filled(&field));
             least.insert(name, value.unwrap_or(json!(1)));
         }
     }
     for first in ["skill_id", "skills", "skill_ids"] {
         if let Some(value) = input
             .get_field_by_name(first)
-            .and_then(|field| filled(&field, text))
+            .and_then(|field| filled(&field))
         {
             least.insert(first.to_owned(), value);
         }
@@ -285,7 +286,7 @@ fn requests(
     let mut all = vec![least.clone()];
     let mut more = least.clone();
     for field in &fields {
-        let Some(value) = filled(field, text).filter(|_| !least.contains_key(field.name())) else {
+        let Some(value) = filled(field).filter(|_| !least.contains_key(field.name())) else {
             continue;
         };
         if matches!(field.kind(), Kind::Bool) {
@@ -304,7 +305,11 @@ fn requests(
 }
 
 /// What a call comes to, as far as two servers have that in common.
-async fn outcome(gateway: &Gateway, method: &Method, request: Map<String, Value>) -> Value {
+pub(super) async fn outcome(
+    gateway: &Gateway,
+    method: &Method,
+    request: Map<String, Value>,
+) -> Value {
     let ask = gateway.read(method, request).expect("a whole request");
     let refused = |refusal: gateway::Refusal| {
         json!({"code": refusal.code, "message": refusal.message, "details": refusal.details,
@@ -338,7 +343,18 @@ fn tells_of_sources(method: &Method, request: &Map<String, Value>) -> bool {
     }
 }
 
-async fn gateway(server: &Server, text: &str) -> Gateway {
+/// The message that a call takes.
+fn input(method: &Method) -> MessageDescriptor {
+    static POOL: LazyLock<DescriptorPool> =
+        LazyLock::new(|| DescriptorPool::decode(FILE_DESCRIPTOR_SET).expect("the contract"));
+    let service = POOL.get_service_by_name(&format!("repertoire.v1.{}", method.service));
+    let service = service.expect("a service");
+    let mut methods = service.methods();
+    let method = methods.find(|known| known.name() == method.name);
+    method.expect("a method").input()
+}
+
+pub(super) async fn gateway(server: &Server, text: &str) -> Gateway {
     let contract = contract::load().expect("the contract");
     Gateway::new(contract, transport(server, text).await)
 }
@@ -346,7 +362,6 @@ async fn gateway(server: &Server, text: &str) -> Gateway {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_call_tells_whoever_may_not_see_a_skill_that_it_is_there() {
     let (with, without) = servers().await;
-    let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).expect("the contract");
     let bound = ["ci", "--role", "publisher", "--skills", "local/mine/*"];
     let tokens = |server: &Server| {
         [
@@ -362,13 +377,6 @@ async fn no_call_tells_whoever_may_not_see_a_skill_that_it_is_there() {
             if method.service == "Admin" || method.client_streaming {
                 continue;
             }
-            let service = pool.get_service_by_name(&format!("repertoire.v1.{}", method.service));
-            let service = service.expect("a service");
-            let mut methods = service.methods();
-            let input = methods
-                .find(|known| known.name() == method.name)
-                .expect("a method")
-                .input();
             // A stream takes as long as it waits for more.
             let probes = if method.server_streaming {
                 &PROBES[..1]
@@ -376,7 +384,7 @@ async fn no_call_tells_whoever_may_not_see_a_skill_that_it_is_there() {
                 &PROBES[..]
             };
             for probe in probes {
-                for request in requests(&there, &method, &input, probe) {
+                for request in requests(&there, &method, |field| filled(field, probe)) {
                     let (told, expected) = tokio::join!(
                         outcome(&there, &method, request.clone()),
                         outcome(&here, &method, request.clone()),

@@ -180,3 +180,37 @@ async fn a_near_miss_is_helped_by_every_tool() {
     }
     world.domain.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_loaded_skill_forbids_is_forbidden_in_every_spelling() {
+    for denial in ["sql_query", "SQL-query", "sql-*"] {
+        let mut world = searchable().await;
+        let front = format!("forbidden_tools: ['{denial}']\n");
+        let careful = skill("acme/tools/careful", &front, "Forbids.");
+        world.publish(careful).await;
+        let mut agent = Agent::new(&world).await;
+        for name in ["write_sql", "careful"] {
+            agent.call("load_skill", json!({"skill_id": name})).await;
+        }
+        for spelled in [
+            "sql_query",
+            "sql-query",
+            "SQL-Query",
+            "SQL_QUERY",
+            " sql_query",
+            "sql query ",
+        ] {
+            let call = json!({"name": spelled, "arguments": {"query": "SELECT 1"}});
+            let refused = agent.refused("call_tool", call).await;
+            assert!(
+                refused.contains("'careful'"),
+                "{denial} {spelled}: {refused}"
+            );
+            assert!(
+                refused.contains("'sql_query'"),
+                "{denial} {spelled}: {refused}"
+            );
+        }
+        world.domain.close().await;
+    }
+}

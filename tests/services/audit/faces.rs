@@ -143,7 +143,8 @@ async fn every_face_leaves_a_whole_record_of_what_was_done_and_refused() {
     let arguments: &Map<_, _> = query.as_object().expect("an object");
     let tool = v1::CallToolRequest {
         session_id: session_id.clone(),
-        name: "sql_query".to_owned(),
+        // As a model may spell it; the trail names the tool as it is declared.
+        name: "SQL-Query".to_owned(),
         arguments: Some(to_struct(arguments.clone())),
         ..Default::default()
     };

@@ -218,7 +218,9 @@ pub(super) async fn call(client: &Client, options: CallTool, output: &Output) ->
         skill_id: String::new(),
     };
     let listed = client.lookup().list_tools(request).await?.into_inner();
-    let tool = listed.tools.into_iter().find(|t| t.name == options.tool);
+    let name = model::fold_tool(&options.tool);
+    let mut tools = listed.tools.into_iter();
+    let tool = tools.find(|tool| model::fold_tool(&tool.name) == name);
     let schema = tool.and_then(|tool| tool.input_schema).unwrap_or_default();
     let arguments = arguments(&options.arguments, &options.pairs, &schema)?;
     let request = v1::CallToolRequest {

@@ -24,7 +24,7 @@ macro_rules! actions {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// It is done to one skill, so a grant may be limited to some skills.
+            /// It is done to a skill, or about one, so a grant may be limited to some skills.
             #[must_use]
             pub const fn is_by_skill(self) -> bool {
                 match self { $(Self::$variant => $by_skill,)* }
@@ -57,13 +57,13 @@ actions! {
     /// Delete skills.
     Delete = "delete", true;
     /// Put skills on the blocklist.
-    Block = "block", false;
+    Block = "block", true;
     /// Have sources synced now.
     Sync = "sync", false;
     /// Approve and reject held versions, and take skills off the blocklist.
     Review = "review", true;
     /// Read the audit trail.
-    Audit = "audit", false;
+    Audit = "audit", true;
     /// Run the tools of skills, as a worker.
     Serve = "serve", false;
     /// Operate the server.

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use crate::{Action, Actions, Caller, Rights};
 use model::{Code, Failure, Principal, SkillId};
 
-/// Decides whether the caller of a call may do an action to a skill.
+/// The skill of a call that is done to all of them.
+pub const EVERY_SKILL: &str = "*";
+
+/// Decides whether the caller of a call may do an action to a skill, or to [`EVERY_SKILL`].
 pub trait Authorize: Send + Sync {
     /// # Errors
     /// It may not.
@@ -217,6 +220,21 @@ impl Authorize for Access {
         }
         let patterns: Vec<_> = rights.skills.iter().map(ToString::to_string).collect();
         let patterns = patterns.join(", ");
+        if skill == EVERY_SKILL {
+            return Err(Failure::new(
+                Code::PermissionDenied,
+                format!(
+                    "{} may {} for {patterns} alone, not for all skills",
+                    self.caller.principal,
+                    phrase(action)
+                ),
+            )
+            .detail("action", action)
+            .suggest(format!(
+                "Ask the operator for a {} that allows `{action}` for all skills",
+                self.by()
+            )));
+        }
         // A short name may lead to another skill by the time at which the call is carried out.
         let Ok(id) = skill.parse::<SkillId>() else {
             return Err(Failure::new(

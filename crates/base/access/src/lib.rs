@@ -32,5 +32,5 @@ mod tests;
 pub use action::{Action, Role};
 pub use caller::{Caller, Scope};
 pub use certificate::CertificateNames;
-pub use decision::{Access, Authorize, Limit, Origin};
+pub use decision::{Access, Authorize, EVERY_SKILL, Limit, Origin};
 pub use rights::{Actions, Rights};

@@ -136,18 +136,19 @@ impl Rights {
     }
 
     /// The caller sees every skill: it may change every one, or do what concerns the whole
-    /// server, such as blocking skills and reading the audit trail.
+    /// server, such as syncing its sources.
     #[must_use]
     pub fn see_all(&self) -> bool {
-        use Action::{Administer, Audit, Block, Operate, Sync};
-        let mut of_server = [Block, Sync, Audit, Operate, Administer].into_iter();
+        use Action::{Administer, Operate, Sync};
+        let mut of_server = [Sync, Operate, Administer].into_iter();
         of_server.any(|action| self.allow(action))
             || by_skill().any(|action| self.allow_to_all(action))
     }
 
-    /// The skills of private namespaces that the caller sees, those that it may change included.
+    /// The skills of private namespaces that the caller sees, those that its rights are bound to
+    /// included.
     pub fn seen(&self) -> impl Iterator<Item = &SkillPattern> {
-        // A caller must see the skills that it may change.
+        // A caller must see the skills that it may change, block or audit.
         let changed = if by_skill().any(|action| self.allow(action)) {
             self.skills.as_slice()
         } else {

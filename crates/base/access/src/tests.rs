@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::{Access, Action, Actions, Authorize as _, Caller, Limit, Origin, Rights, Role, Scope};
+use crate::{
+    Access, Action, Actions, Authorize as _, Caller, EVERY_SKILL, Limit, Origin, Rights, Role,
+    Scope,
+};
 use model::{Failure, Principal, SkillId, SkillPattern};
 
 proptest! {
@@ -120,6 +123,10 @@ fn who_is_bound_to_some_skills_names_them_by_their_ids() {
             "{unnamed}"
         );
     }
+    assert_eq!(
+        allowed(EVERY_SKILL),
+        Err("PERMISSION_DENIED: token:ci may publish skills for github/acme/* alone, not for all skills".to_owned())
+    );
     assert!(token.authorizer(Action::Publish).is_some());
     assert!(token.authorizer(Action::Read).is_none());
     let all = access(
@@ -245,7 +252,10 @@ fn who_opens_the_data_directory_may_do_everything_and_a_call_keeps_where_it_came
 fn what_is_done_to_a_skill_may_be_allowed_for_some_skills_alone() {
     let by_skill = Action::ALL.iter().filter(|action| action.is_by_skill());
     let names: Vec<_> = by_skill.map(|action| action.name()).collect();
-    assert_eq!(names, ["publish", "activate", "delete", "review"]);
+    assert_eq!(
+        names,
+        ["publish", "activate", "delete", "block", "review", "audit"]
+    );
 }
 
 #[test]
@@ -359,7 +369,7 @@ fn who_looks_after_all_of_the_server_or_changes_every_skill_sees_every_skill() {
         let see_all = actions.filter(|action| alone(action, skills).see_all());
         see_all.map(|action| action.name()).collect::<Vec<_>>()
     };
-    let of_server = ["block", "sync", "audit", "operate", "administer"];
+    let of_server = ["sync", "operate", "administer"];
     assert_eq!(seeing(&["github/acme/*"]), of_server);
     let to_all = [
         "publish",

@@ -43,6 +43,7 @@ mod slug;
 mod tests;
 mod text;
 mod token;
+mod tool_name;
 mod uri;
 mod version;
 
@@ -72,6 +73,7 @@ pub use text::{
     shown_lines, tokens,
 };
 pub use token::{open_token, seal_token};
+pub use tool_name::{ToolName, find_tool, fold_tool};
 pub use uri::{SkillUri, SkillUriError};
 pub use version::{
     Block, FileEntry, MAX_VERSION_PART, StatedVersionError, TrustTier, Version, VersionNumber,

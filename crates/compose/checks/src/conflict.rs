@@ -269,7 +269,7 @@ fn same_files(one: &Member, other: &Member) -> Option<Conflict> {
 fn same_tools(one: &Member, other: &Member) -> Option<Conflict> {
     let of = |member: &Member| -> Vec<String> {
         let tools = member.version.skill.tool_configs.iter();
-        tools.map(|tool| tool.name.to_lowercase()).collect()
+        tools.map(|tool| model::fold_tool(&tool.name)).collect()
     };
     let theirs = of(other);
     let shared = of(one).into_iter().filter(|name| theirs.contains(name));

@@ -15,6 +15,8 @@ use super::uncertainty::{Uncertainty, shown};
 #[derive(Debug)]
 pub struct Call<'a> {
     pub(super) tool: &'a str,
+    /// The name in the form in which spellings are compared.
+    pub(super) folded: String,
     arguments: &'a Map<String, Value>,
     // Every pattern on commands asks for them, and a set has hundreds: parsed once.
     commands: OnceCell<Result<Vec<Command>, Uncertainty>>,
@@ -89,6 +91,7 @@ impl<'a> Call<'a> {
     pub fn new(tool: &'a str, arguments: &'a Map<String, Value>) -> Self {
         Self {
             tool,
+            folded: model::fold_tool(tool),
             arguments,
             commands: OnceCell::new(),
         }

@@ -40,6 +40,8 @@ pub(super) struct ToolPattern {
     text: Arc<str>,
     /// Bytes of the text that are the name.
     name: usize,
+    /// The name in the form in which spellings are compared.
+    folded: Box<str>,
     form: PatternForm,
     rule: Rule,
 }
@@ -89,10 +91,14 @@ impl ToolPattern {
             None => (&*text, None),
             Some((name, rest)) => (name, Some(rest.strip_suffix(')'))),
         };
-        let is_server = |server: &str| !server.contains("__");
+        let folded = model::fold_tool(name);
+        let is_server = |name: &str| {
+            let server = name.strip_prefix(SERVER);
+            server.is_some_and(|server| !server.contains("__"))
+        };
         let form = if name.contains('*') {
             PatternForm::Glob
-        } else if name.strip_prefix(SERVER).is_some_and(is_server) {
+        } else if is_server(name) || is_server(&folded) {
             PatternForm::Server
         } else {
             PatternForm::Plain
@@ -100,11 +106,12 @@ impl ToolPattern {
         let rule = match inside {
             None if name.is_empty() || name.contains(')') => Rule::Unreadable,
             None | Some(Some("*")) => Rule::Any,
-            Some(Some(inside)) if !name.is_empty() => rule(name, inside.trim()),
+            Some(Some(inside)) if !name.is_empty() => rule(&folded, inside.trim()),
             Some(_) => Rule::Unreadable,
         };
         Self {
             name: name.len(),
+            folded: folded.into(),
             form,
             rule,
             text,
@@ -146,9 +153,14 @@ impl ToolPattern {
         matches!(self.rule, Rule::Unreadable)
     }
 
-    /// Globs that together are the name.
-    fn globs(&self) -> Vec<Cow<'_, str>> {
-        let name = Cow::Borrowed(self.name());
+    /// The name, or its glob, in the form in which spellings are compared.
+    pub(super) fn folded(&self) -> &str {
+        &self.folded
+    }
+
+    /// Globs that together are a spelling of the name.
+    fn globs<'a>(&self, name: &'a str) -> Vec<Cow<'a, str>> {
+        let name = Cow::Borrowed(name);
         if self.form == PatternForm::Server {
             let tools = format!("{name}__*").into();
             vec![name, tools]
@@ -157,7 +169,7 @@ impl ToolPattern {
         }
     }
 
-    fn named(&self, tool: &str) -> Result<bool, Uncertainty> {
+    fn named(&self, call: &Call<'_>) -> Result<bool, Uncertainty> {
         let is = |name: &str, tool: &str| match self.form {
             PatternForm::Plain => name == tool,
             PatternForm::Glob => glob::matches(name, tool),
@@ -165,22 +177,15 @@ impl ToolPattern {
                 .strip_prefix(name)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with("__")),
         };
-        if is(self.name(), tool) {
+        if is(self.name(), call.tool) {
             return Ok(true);
         }
         // `write` and `Write` are the same tool on some hosts, and two on others: neither permits
         // the other, and neither gets past a rule that forbids the other.
-        let is_like = match self.form {
-            PatternForm::Plain => self.name().eq_ignore_ascii_case(tool),
-            _ => is(
-                &self.name().to_ascii_lowercase(),
-                &tool.to_ascii_lowercase(),
-            ),
-        };
-        if is_like {
-            Err(Uncertainty::ToolCase {
+        if is(&self.folded, &call.folded) {
+            Err(Uncertainty::ToolSpelling {
                 pattern: shown(self.name()),
-                tool: shown(tool),
+                tool: shown(call.tool),
             })
         } else {
             Ok(false)
@@ -197,10 +202,10 @@ impl ToolPattern {
         let named = if self.form == PatternForm::Plain && other.form == PatternForm::Plain {
             self.name() == other.name()
         } else {
-            let mine = self.globs();
+            let mine = self.globs(self.name());
             let covered =
                 |narrow: &Cow<'_, str>| mine.iter().any(|wide| glob::covers(wide, narrow));
-            other.globs().iter().all(covered)
+            other.globs(other.name()).iter().all(covered)
         };
         named
             && match (&self.rule, &other.rule) {
@@ -227,23 +232,14 @@ impl ToolPattern {
         let plain = self.form == PatternForm::Plain && other.form == PatternForm::Plain;
         let named = if plain && self.name() == other.name() {
             Answer::Yes
-        } else if plain && !self.name().eq_ignore_ascii_case(other.name()) {
+        } else if plain && self.folded != other.folded {
             Answer::No
-        } else if !plain && shared(&self.globs(), &other.globs()) {
+        } else if !plain && shared(&self.globs(self.name()), &other.globs(other.name())) {
             Answer::Yes
+        } else if shared(&self.globs(&self.folded), &other.globs(&other.folded)) {
+            Answer::Undecided
         } else {
-            let lower = |pattern: &Self| -> Vec<Cow<'static, str>> {
-                let globs = pattern.globs();
-                globs
-                    .iter()
-                    .map(|glob| glob.to_ascii_lowercase().into())
-                    .collect()
-            };
-            if shared(&lower(self), &lower(other)) {
-                Answer::Undecided
-            } else {
-                Answer::No
-            }
+            Answer::No
         };
         let ruled = || match (&self.rule, &other.rule) {
             (Rule::Unreadable, _) | (_, Rule::Unreadable) => Answer::Undecided,
@@ -267,7 +263,7 @@ impl ToolPattern {
 
     /// It matches the call, or a part of it: as a forbidding pattern reads.
     pub(super) fn touches(&self, call: &Call<'_>) -> Result<bool, Uncertainty> {
-        both(self.named(call.tool), || match &self.rule {
+        both(self.named(call), || match &self.rule {
             Rule::Command(rule) => rule.touches(call.commands()?),
             _ => self.ruled(call),
         })
@@ -275,7 +271,7 @@ impl ToolPattern {
 
     /// It matches the whole call: as an allowing pattern reads.
     pub(super) fn permits(&self, call: &Call<'_>) -> Result<bool, Uncertainty> {
-        both(self.named(call.tool), || match &self.rule {
+        both(self.named(call), || match &self.rule {
             Rule::Command(rule) => {
                 let commands = call.commands()?;
                 let all = commands.iter().all(|command| rule.permits(command));
@@ -288,7 +284,7 @@ impl ToolPattern {
 
     /// It matches this one of the commands of a call.
     pub(super) fn permits_command(&self, call: &Call<'_>, command: &Command) -> bool {
-        self.named(call.tool) == Ok(true)
+        self.named(call) == Ok(true)
             && matches!(&self.rule, Rule::Command(rule) if rule.permits(command))
     }
 
@@ -322,8 +318,8 @@ fn both(
     }
 }
 
-fn rule(name: &str, inside: &str) -> Rule {
-    let is = |tools: &[&str]| tools.iter().any(|tool| tool.eq_ignore_ascii_case(name));
+fn rule(folded: &str, inside: &str) -> Rule {
+    let is = |tools: &[&str]| tools.contains(&folded);
     if inside.is_empty() {
         Rule::Unreadable
     } else if let Some(written) = inside.strip_prefix("domain:") {

@@ -15,16 +15,16 @@ pub(super) struct Entry {
     /// The members, in the order of their ids.
     pub(super) members: Vec<usize>,
     /// What every name that it matches begins with; of a pattern of one tool the
-    /// whole name. In lower case: patterns that differ in case only are compared.
+    /// whole name. Folded: patterns that differ by spelling alone are compared.
     head: String,
 }
 
 impl From<Attributed> for Entry {
     fn from(attributed: Attributed) -> Self {
         let pattern = ToolPattern::parse(attributed.text);
-        let head = pattern.name().split('*').next().unwrap_or_default();
+        let head = pattern.folded().split('*').next().unwrap_or_default();
         Self {
-            head: head.to_ascii_lowercase(),
+            head: head.to_owned(),
             pattern,
             members: attributed.members,
         }
@@ -43,7 +43,7 @@ impl Entry {
 /// Finds the patterns that may share calls with another one.
 pub(super) struct PatternIndex<'a> {
     all: Vec<&'a Entry>,
-    /// Patterns of one tool, by its name in lower case.
+    /// Patterns of one tool, by its folded name.
     by_name: HashMap<&'a str, Vec<&'a Entry>>,
     /// Patterns of several tools.
     wide: Vec<&'a Entry>,

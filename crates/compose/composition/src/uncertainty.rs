@@ -3,9 +3,9 @@
 /// The reason of a doubt, as a clause that follows a comma.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Uncertainty {
-    /// Names of tools differ in case alone.
+    /// Names of tools differ by spelling alone.
     #[error("since some hosts treat `{pattern}` and `{tool}` as the same tool")]
-    ToolCase {
+    ToolSpelling {
         /// The name in the pattern.
         pattern: Box<str>,
         /// The name in the call.

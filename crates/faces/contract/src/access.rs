@@ -12,12 +12,13 @@ use super::v1;
 use access::{Access, Actions, Authorize};
 use model::{Failure, Principal};
 
-/// Path, action, and whether the audit trail records calls, of each rpc.
-const RPCS: &[(&str, &str, bool)] = include!(concat!(env!("OUT_DIR"), "/access.rs"));
+/// Path, action, whether the audit trail records calls, and whether the request says to which
+/// skill the action is done, of each rpc.
+const RPCS: &[(&str, &str, bool, bool)] = include!(concat!(env!("OUT_DIR"), "/access.rs"));
 
 /// Returns the action of each rpc, by its path; none: everybody may call it.
 pub fn actions() -> impl Iterator<Item = (&'static str, Option<access::Action>)> {
-    RPCS.iter().map(|(path, name, _)| (*path, action(name)))
+    RPCS.iter().map(|(path, name, ..)| (*path, action(name)))
 }
 
 /// Returns whether the audit trail records the calls of an rpc, by its path.
@@ -25,7 +26,7 @@ pub fn actions() -> impl Iterator<Item = (&'static str, Option<access::Action>)>
 pub fn is_recorded(path: &str) -> bool {
     let unrecorded = RPCS
         .iter()
-        .any(|(known, _, recorded)| *known == path && !recorded);
+        .any(|(known, _, recorded, _)| *known == path && !recorded);
     // An unknown path is recorded: better one event too many than a change without one.
     !unrecorded
 }
@@ -112,5 +113,23 @@ mod tests {
         assert_eq!(unknown, [v1::Action::Unspecified, v1::Action::Anything]);
         // Reads the whole table, which panics where the build wrote another name.
         assert!(actions().count() > 70);
+    }
+
+    #[test]
+    fn every_action_on_a_skill_is_bound_to_the_skills_of_its_caller() {
+        let unbound = RPCS.iter().filter(|(_, name, _, bound)| {
+            let is_by_skill = action(name).is_some_and(Action::is_by_skill);
+            is_by_skill && !bound
+        });
+        let unbound: Vec<_> = unbound.map(|(path, ..)| *path).collect();
+        assert_eq!(
+            unbound,
+            [
+                // Each of its items is checked (`ItemAuthorizer`).
+                "/repertoire.v1.Registry/PublishSkills",
+                // It is about no skill: owners of the namespace decide.
+                "/repertoire.v1.Access/SetNamespace",
+            ]
+        );
     }
 }

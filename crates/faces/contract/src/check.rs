@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::access::allowed;
-use ::access::Authorize;
+use ::access::{Authorize, EVERY_SKILL};
 use model::Failure;
 
 /// A message that knows its validation rules.
@@ -16,18 +16,24 @@ pub trait Checked {
     /// Adds every rule that the message breaks.
     fn check(&self, out: &mut Vec<Violation>);
 
-    /// Checks whether the action of its rpc may be done to the skill that it names.
+    /// Checks whether the action of its rpc may be done to the skill that it names, or to every
+    /// skill where it is done to all.
     ///
     /// # Errors
     /// It may not.
     fn authorize(&self, _: &dyn Authorize) -> Result<(), Failure> {
-        // The default is for messages that name no skill.
+        // The default is for messages that are about no skill.
         Ok(())
     }
 
     /// Adds the names of what its call is done to. False: the message has no such field.
     fn names<'a>(&'a self, _: &mut Vec<Cow<'a, str>>) -> bool {
         false
+    }
+
+    /// Clears the fields of an answer that need one of these actions.
+    fn withhold(&mut self, _lacked: &[&str]) {
+        // The default is for messages without such a field.
     }
 
     /// Returns, for the answer to one message of a stream, the code of a refusal.

@@ -2,9 +2,10 @@
 //!
 //! A handler is a method of what its caller may see: [`Handlers`] makes the [`View`] of each
 //! call before it calls the handler, and the service cannot be reached otherwise, so no handler
-//! can forget to filter. The right that a value needs (`(repertoire.v1.needs)`) is checked there
-//! as well, and a handler of a stream whose items are refused one by one gets the
-//! [`ItemAuthorizer`] of its call.
+//! can forget to filter. The right that a value of a request needs (`(repertoire.v1.needs)`) is
+//! checked there as well, fields of an answer that need more than its rpc
+//! (`(repertoire.v1.field).needs`) are cleared there for callers without it, and a handler of a
+//! stream whose items are refused one by one gets the [`ItemAuthorizer`] of its call.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -68,13 +69,36 @@ impl ItemAuthorizer {
     }
 }
 
-/// Checks the action that a value of a request needs; `of` has the values that need one.
-fn needs<T>(request: &Request<T>, value: i32, of: &[(i32, &str)]) -> Result<(), Failure> {
+/// Checks the action that a value of a request needs, for the skill that the request names; `of`
+/// has the values that need one.
+fn needs<T>(
+    request: &Request<T>,
+    value: i32,
+    skill: &str,
+    of: &[(i32, &str)],
+) -> Result<(), Failure> {
     let of = of.iter().find(|(known, _)| *known == value);
     match of.and_then(|(_, name)| action(name)) {
-        Some(action) => access_of(request.extensions()).require(action),
+        Some(action) => access_of(request.extensions()).allow(action, skill),
         None => Ok(()),
     }
+}
+
+/// Returns those of the actions that fields of an answer need which its caller does not have.
+fn lacked_by<T>(request: &Request<T>, needed: &[&'static str]) -> Vec<&'static str> {
+    let access = access_of(request.extensions());
+    let rights = &access.caller.rights;
+    // The fields are of any skill, so a right to some skills is not enough.
+    let lacks = |name: &&str| action(name).is_some_and(|it| !rights.allow_to_all(it));
+    needed.iter().copied().filter(lacks).collect()
+}
+
+/// Clears the fields of an answer that need more than its caller has.
+fn withhold<T: Checked>(mut answer: Response<T>, lacked: &[&str]) -> Response<T> {
+    if !lacked.is_empty() {
+        answer.get_mut().withhold(lacked);
+    }
+    answer
 }
 
 include!(concat!(env!("OUT_DIR"), "/handlers.rs"));

@@ -28,8 +28,8 @@ pub struct Method {
     /// The action that its caller must be allowed, such as `publish`; empty where the contract does
     /// not say.
     pub action: String,
-    /// The field of its request that names the skill to which that is done; empty: it is done
-    /// to no one skill.
+    /// The field of its request that names the skill to which that is done; `*`: it is done to
+    /// every skill; empty: to no one skill.
     pub skill: String,
     /// Its routes; the first is the one to show.
     pub routes: Vec<Route>,
@@ -248,9 +248,11 @@ impl RpcOptions {
             client_streaming: method.is_client_streaming(),
             server_streaming: method.is_server_streaming(),
             action: access.map(action).unwrap_or_default(),
-            skill: access
-                .map(|access| text(access, "skill"))
-                .unwrap_or_default(),
+            skill: match access {
+                None => String::new(),
+                Some(access) if is(access, "every_skill") => "*".to_owned(),
+                Some(access) => text(access, "skill"),
+            },
             routes,
             path: PathAndQuery::try_from(path.as_str()).map_err(|_| Error::Unknown(path))?,
             input: method.input(),

@@ -276,7 +276,10 @@ fn wire_invocation(invocation: Invocation) -> v1::Invocation {
         skill_id: invocation.skill.to_string(),
         version_number: invocation.version.get(),
         digest: invocation.digest.to_string(),
-        tool: invocation.tool,
+        tool: invocation
+            .tool
+            .map(|tool| tool.to_string())
+            .unwrap_or_default(),
         method: invocation.method,
         arguments: Some(json::to_struct(invocation.arguments)),
         context: (!invocation.context.is_empty()).then(|| json::to_struct(invocation.context)),

@@ -19,7 +19,7 @@ use super::error::protocol;
 use super::handler::{Handler, caller, context};
 use super::tools::result;
 use gateway::{Block, Refusal};
-use model::{Code, SkillId, beginning, inert_line};
+use model::{Code, SkillId, beginning, fold_tool, inert_line};
 
 /// The toolset that lists them.
 pub(super) const TOOLSET: &str = "gated";
@@ -165,8 +165,9 @@ fn unambiguous(infos: &[Value]) -> impl Iterator<Item = &Value> {
     };
     // An author could otherwise take over calls meant for a tool of another skill.
     infos.iter().filter(move |info| {
-        let name = text(info, "name");
-        let rivals = infos.iter().filter(|other| text(other, "name") == name);
+        let name = |info: &Value| text(info, "name").map(|name| fold_tool(&name));
+        let named = name(info);
+        let rivals = infos.iter().filter(|other| name(other) == named);
         rivals.clone().count() == 1
             || (is_own(info) && rivals.filter(|other| is_own(other)).count() == 1)
     })
@@ -196,14 +197,15 @@ impl Handler {
             let infos = listed.get("tools").and_then(Value::as_array);
             let infos = infos.map(Vec::as_slice).unwrap_or_default();
             for tool in unambiguous(infos).filter_map(describe) {
-                if !self.tools.has(&tool.name) && !seen.contains(&*tool.name) {
+                let name = fold_tool(&tool.name);
+                if !self.tools.has(&name) && !seen.contains(&name) {
                     tools.push(tool);
                 }
             }
             // All names of the session, ambiguous ones included: they must not come back as
             // tools of the server.
             let names = infos.iter().filter_map(|info| info.get("name")?.as_str());
-            seen.extend(names.map(str::to_owned));
+            seen.extend(names.map(fold_tool));
         }
         Ok(tools)
     }
@@ -298,8 +300,9 @@ mod tests {
         let infos = [
             info("only", "acme/x/a"),
             info("shared", "acme/x/a"),
-            info("shared", "github/y/b"),
+            info("Shared", "github/y/b"),
             info("sql_query", "acme/w/aaa"),
+            info("SQL-query", "acme/w/bbb"),
             info("sql_query", "builtin/repertoire/write_sql"),
         ];
         let kept: Vec<_> = unambiguous(&infos)

@@ -366,5 +366,6 @@ fn a_scope_gives_no_sight_of_what_it_may_not_change() {
     assert_eq!(of(&[Action::Read]).seen().count(), 0);
     assert_eq!(of(&[Action::Read, Action::Publish]).seen().count(), 1);
     assert!(!of(&[Action::Publish]).see_all());
-    assert!(of(&[Action::Block]).see_all());
+    assert!(!of(&[Action::Block, Action::Audit]).see_all());
+    assert!(of(&[Action::Sync]).see_all());
 }

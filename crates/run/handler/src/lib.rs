@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use model::{Code, Digest, Failure, Principal, SkillId, VersionNumber};
+use model::{Code, Digest, Failure, Principal, SkillId, ToolName, VersionNumber};
 
 /// The method that returns the beginning of level 2, such as the schema of a
 /// database. A handler need not have it.
@@ -61,8 +61,8 @@ pub struct Invocation {
     pub version: VersionNumber,
     /// Its digest.
     pub digest: Digest,
-    /// Name of the tool; empty where a resource or level 2 is asked for.
-    pub tool: String,
+    /// The tool; none where a resource or level 2 is asked for.
+    pub tool: Option<ToolName>,
     /// Method to run.
     pub method: String,
     /// Arguments.

@@ -58,7 +58,7 @@ async fn call(jira: &Jira, method: &str, arguments: Value) -> Result<Output, Too
         skill: "builtin/repertoire/jira".parse().expect("an id"),
         version: VersionNumber::FIRST,
         digest: Digest::of(b""),
-        tool: String::new(),
+        tool: None,
         method: method.to_owned(),
         arguments,
         context: Default::default(),

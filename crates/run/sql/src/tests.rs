@@ -60,7 +60,7 @@ fn invocation(method: &str, arguments: Value) -> Invocation {
         skill: "builtin/repertoire/write_sql".parse().expect("an id"),
         version: model::VersionNumber::new(1).expect("a number"),
         digest: model::Digest::of(b""),
-        tool: String::new(),
+        tool: None,
         method: method.to_owned(),
         arguments: object(arguments),
         context: Map::new(),

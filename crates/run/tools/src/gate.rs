@@ -1,7 +1,8 @@
 //! The gate before the tools.
 //!
 //! In this order, each with an error of its own: the session; the tool among
-//! those of its skills; the loaded version, as it was and not withdrawn since;
+//! those of its skills, which has the name that its skill declares from there on, whatever its
+//! caller wrote; the loaded version, as it was and not withdrawn since;
 //! what the loaded skills forbid; the arguments; the session's calls in work;
 //! the record of the call. Then the handler has until the deadline, and its
 //! result is held to the size that results may have.
@@ -12,15 +13,16 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
+use super::found_tool::FoundTool;
 use super::recorded::Recorded;
 use super::session::{Loaded, Session};
 use super::{Error, Invocation, Output, Progress, Tools, arguments, idempotency_key, level, shown};
 use composition::{Call, Composed, Decision, Member, SetQuery, ToolRule};
 use model::{
-    Failure, Principal, Reference, SkillId, ToolConfig, Version, VersionNumber, VersionSelector,
-    inert_line,
+    Failure, Principal, Reference, SkillId, ToolConfig, ToolName, Version, VersionNumber,
+    VersionSelector,
 };
-use registry::{Head, Near, nearest_names};
+use registry::Head;
 
 /// The method that reads a resource; every skill has it, and no handler needs to.
 pub const LOAD_DETAILS: &str = "load_details";
@@ -33,7 +35,7 @@ const HANDLER_STOP_MARGIN: Duration = Duration::from_millis(5);
 pub struct ToolCall {
     /// The session.
     pub session: String,
-    /// Name of the tool.
+    /// The tool, as its caller spells it.
     pub tool: String,
     /// Its arguments.
     pub arguments: Map<String, Value>,
@@ -60,12 +62,6 @@ pub struct Called {
     pub version: VersionNumber,
     /// The result.
     pub output: Output,
-}
-
-/// Models write hyphens for underscores and capitals: a name means one tool all the same.
-pub(super) fn is_called(tool: &ToolConfig, name: &str) -> bool {
-    let folded = |name: &str| name.trim().to_lowercase().replace('-', "_");
-    tool.name == name || folded(&tool.name) == folded(name)
 }
 
 /// A version that is loaded and may be used.
@@ -127,14 +123,20 @@ impl Tools {
         }
         let state = inner.sessions.get(&call.session, &call.caller)?;
         record.in_session(&state);
-        let (loaded, tool) = self.find(&state, &call)?;
-        record.found(&loaded);
+        let found = self.find(&state, &call)?;
+        record.found(&found);
+        audit::found_as(&call.tool, found.name.as_str());
+        let FoundTool {
+            loaded,
+            name,
+            config: tool,
+        } = found;
         let (head, version) = self.usable(&loaded)?;
         // A denial is about the arguments that the handler gets, with defaults filled in. Where
         // they are invalid, those of the caller are checked: a denial comes first.
         let arguments = self.arguments(&version, &tool, call.arguments.clone());
         let checked = arguments.as_ref().unwrap_or(&call.arguments);
-        self.not_forbidden(&state, &call.tool, checked).await?;
+        self.not_forbidden(&state, &name, checked).await?;
         let arguments = arguments?;
         let _permit = inner.quota.acquire(&call.session)?;
         let declared = Declared {
@@ -160,7 +162,7 @@ impl Tools {
                 skill: head.id.clone(),
                 version: version.number,
                 digest: version.digest,
-                tool: tool.name.clone(),
+                tool: Some(name.clone()),
                 method: tool.method.clone(),
                 arguments,
                 context: loaded.context.clone(),
@@ -169,14 +171,14 @@ impl Tools {
                 caller: call.caller.clone(),
                 progress: call.progress,
             };
-            self.run(&tool.name, invocation).await?
+            self.run(name.as_str(), invocation).await?
         };
         // The host bounds results of workers earlier. This check is for all handlers.
         let limit = inner.options.result_bytes;
         let bytes = output.text.len() + output.structured.as_ref().map_or(0, super::session::size);
         if bytes > limit {
             return Err(Error::ResultTooLarge {
-                tool: shown(&tool.name),
+                tool: shown(name.as_str()),
                 bytes,
                 limit,
             });
@@ -207,119 +209,6 @@ impl Tools {
                 seconds: time.as_secs_f64(),
             }),
         }
-    }
-
-    /// The tool among those of the loaded skills.
-    fn find(&self, state: &Session, call: &ToolCall) -> Result<(Loaded, ToolConfig), Error> {
-        let wanted = call
-            .skill
-            .as_ref()
-            .map(|skill| self.loaded_head(state, skill));
-        let wanted = wanted.transpose()?.map(|head| head.id.key());
-        let mut found: Vec<(&Loaded, ToolConfig)> = Vec::new();
-        let mut gone = None;
-        for loaded in &state.skills {
-            let key = loaded.skill.key();
-            if wanted.as_ref().is_some_and(|wanted| *wanted != key) {
-                continue;
-            }
-            match self.version(loaded) {
-                Ok((_, version)) => {
-                    let mut tools = version.skill.tool_configs.iter();
-                    if let Some(tool) = tools.find(|tool| is_called(tool, &call.tool)) {
-                        found.push((loaded, tool.clone()));
-                    }
-                }
-                Err(error) => {
-                    if let Some(error) = self.changed(loaded, &call.tool) {
-                        return Err(error);
-                    }
-                    gone = Some(error);
-                }
-            }
-        }
-        // The names of the server's own tools are reserved.
-        let mut skills = found.iter();
-        if let Some(own) = skills.position(|(loaded, _)| loaded.skill.is_builtin()) {
-            found = vec![found.swap_remove(own)];
-        }
-        match found.as_slice() {
-            [(loaded, tool)] => Ok(((*loaded).clone(), tool.clone())),
-            [] => match (gone, &wanted) {
-                // The skill that was asked for was deleted.
-                (Some(error), Some(_)) => Err(error),
-                _ => Err(self.locked(&call.tool, call.skill.as_ref())),
-            },
-            several => {
-                let ids = several.iter().map(|(loaded, _)| loaded.skill.to_string());
-                Err(Error::Ambiguous {
-                    tool: shown(&call.tool),
-                    skills: ids.collect(),
-                })
-            }
-        }
-    }
-
-    /// Why a tool that no loaded skill has cannot be called: the skill that has
-    /// it is not loaded, or there is none.
-    fn locked(&self, tool: &str, skill: Option<&Reference>) -> Error {
-        let mut candidates: Vec<Arc<Head>> = match skill {
-            Some(skill) => match self.lookup.resolve(skill) {
-                Ok(resolved) => vec![resolved.head],
-                Err(error) => return error.into(),
-            },
-            None => self.served(),
-        };
-        candidates.sort_by_key(|head| !head.id.is_builtin());
-        let mut there: Vec<(String, &Head)> = Vec::new();
-        for head in &candidates {
-            let version = self.registry.version(head, &VersionSelector::Active);
-            let Ok(version) = version else { continue };
-            let tools = version.skill.tool_configs.iter();
-            if let Some(config) = tools.clone().find(|config| is_called(config, tool)) {
-                return self.not_loaded(&config.name, head);
-            }
-            there.extend(tools.map(|config| (config.name.clone(), &**head)));
-        }
-        let catalog = self.registry.catalog();
-        let near = nearest_names(tool, there.iter().map(|(name, _)| name.as_str()));
-        let near = near.into_iter().map(|name| {
-            let of = there.iter().find(|(known, _)| known == name);
-            let skill = of.map_or("", |(_, head)| catalog.short_name(head));
-            Near {
-                name: inert_line(name),
-                about: format!("a tool of `{}`", inert_line(skill)),
-            }
-        });
-        Error::NoTool {
-            near: near.collect(),
-            tool: shown(tool),
-        }
-    }
-
-    pub(super) fn not_loaded(&self, tool: &str, head: &Head) -> Error {
-        Error::NotLoaded {
-            tool: shown(tool),
-            skill: self.registry.catalog().short_name(head).to_owned(),
-            id: head.id.clone(),
-        }
-    }
-
-    /// The skill that a reference means in a session: one of its own before any
-    /// other of the name.
-    pub(super) fn loaded_head(
-        &self,
-        state: &Session,
-        skill: &Reference,
-    ) -> Result<Arc<Head>, Error> {
-        let catalog = self.registry.catalog();
-        if let Reference::Name(name) = skill {
-            let loaded = |head: &&Arc<Head>| state.loaded(&head.id.key()).is_some();
-            if let Some(head) = catalog.named(name).find(loaded) {
-                return Ok(Arc::clone(head));
-            }
-        }
-        Ok(self.lookup.resolve(skill)?.head)
     }
 
     /// A loaded version.
@@ -377,10 +266,10 @@ impl Tools {
     async fn not_forbidden(
         &self,
         state: &Session,
-        tool: &str,
+        tool: &ToolName,
         arguments: &Map<String, Value>,
     ) -> Result<(), Error> {
-        let verdict = self.judge(state, tool, arguments).await?;
+        let verdict = self.judge(state, tool.as_str(), arguments).await?;
         match verdict.rule {
             // Undecided is not permitted: the pattern that forbids may mean this call.
             ToolRule::Forbidden | ToolRule::Undecided => Err(Error::Forbidden {
@@ -417,6 +306,8 @@ impl Tools {
         Ok(Verdict::new(&set.composed, &call, &decision))
     }
 
+    /// The verdict on a name, letter by letter: a host's own tool may have one that differs from
+    /// a declared one by spelling alone.
     async fn judge(
         &self,
         state: &Session,

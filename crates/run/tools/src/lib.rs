@@ -23,6 +23,7 @@
 
 mod arguments;
 mod error;
+mod found_tool;
 mod gate;
 pub mod host;
 mod journal;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::gate::LOAD_DETAILS;
 use super::{Error, Tools, arguments};
-use model::{Principal, Reference, ToolConfig, Version, VersionNumber, VersionSelector};
+use model::{Principal, Reference, ToolConfig, Version, VersionNumber, VersionSelector, fold_tool};
 use registry::Head;
 
 /// Whose tools to list.
@@ -54,8 +54,12 @@ impl Tools {
         let mut add = |head: &Arc<Head>, version: &Arc<Version>, is_loaded: bool| {
             for (at, config) in version.skill.tool_configs.iter().enumerate() {
                 let before = version.skill.tool_configs.iter().take(at);
-                // Of two tools of one name the first is called.
-                if !before.into_iter().any(|other| other.name == config.name) {
+                // Of two tools of one name, however spelled, the first is called.
+                let name = fold_tool(&config.name);
+                if !before
+                    .into_iter()
+                    .any(|other| fold_tool(&other.name) == name)
+                {
                     tools.push(self.listed(head, version, config, is_loaded));
                 }
             }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::gate::{Declared, is_called};
+use super::gate::Declared;
 use super::session::{Loaded, Session};
 use super::{Error, Handler, Invocation, LOAD_CORE, Output, Tools, level};
 use lookup::{FoundSkill, Lookup};
 use model::{
     FilePath, Principal, Reference, ResourceConfig, SkillId, Version, VersionNumber,
-    VersionSelector, inert_line,
+    VersionSelector, find_tool, inert_line,
 };
 use registry::{Head, UsageKind};
 
@@ -322,9 +322,8 @@ impl Tools {
             .registry
             .version(&head, &VersionSelector::Active)
             .ok()?;
-        let mut tools = version.skill.tool_configs.iter();
-        let config = tools.find(|config| is_called(config, tool))?;
-        Some(self.not_loaded(&config.name, &head))
+        let (name, _) = find_tool(&version.skill.tool_configs, tool)?;
+        Some(self.not_loaded(name.as_str(), &head))
     }
 
     /// Returns the skills of a session, and their status.
@@ -420,7 +419,7 @@ fn asked(
         skill: head.id.clone(),
         version: version.number,
         digest: version.digest,
-        tool: String::new(),
+        tool: None,
         method: method.to_owned(),
         arguments: Map::new(),
         context,

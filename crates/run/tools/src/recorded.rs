@@ -5,9 +5,10 @@
 //! not of what; the log of the server, which its operator reads, has it all. A
 //! tool that was not found may be one of theirs, if the caller has any.
 
+use super::found_tool::FoundTool;
 use super::gate::ToolCall;
 use super::journal::CallRecord;
-use super::session::{Loaded, Session};
+use super::session::Session;
 use super::{Tools, shown};
 use model::{Digest, Failure, VersionNumber};
 
@@ -68,10 +69,12 @@ impl<'a> Recorded<'a> {
     }
 
     /// The tool is one of this skill.
-    pub(super) fn found(&mut self, loaded: &Loaded) {
+    pub(super) fn found(&mut self, found: &FoundTool) {
+        let loaded = &found.loaded;
         // Until now the tool might have been one of a folder. Here its skill is known.
         self.hides = loaded.is_local;
         if let Some(record) = &mut self.record {
+            record.tool = shown(found.name.as_str());
             record.skill = Some(loaded.skill.clone());
             record.version = Some(loaded.number);
         }

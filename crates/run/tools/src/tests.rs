@@ -1,6 +1,7 @@
 mod checks;
 mod kept;
 mod local;
+mod names;
 mod versions;
 
 use std::sync::Mutex;
@@ -126,8 +127,15 @@ impl World {
     }
 
     fn over(folder: TempDir, clock: Arc<Hands>) -> Self {
-        let options = testing::options();
-        let (store, registry) = testing::registry(folder.path(), &options, clock.clone());
+        Self::with(folder, clock, registry::Policy::default())
+    }
+
+    fn with(folder: TempDir, clock: Arc<Hands>, policy: registry::Policy) -> Self {
+        let store = Store::open(&folder.path().join("data"), &testing::options());
+        let store = store.expect("a store");
+        let executor = executor::Executor::default();
+        let registry = Registry::open_with(store.clone(), clock.clone(), executor, policy);
+        let registry = registry.expect("a registry");
         let echo = Arc::new(Echo::default());
         let index = SearchIndex::new(registry.clone(), folder.path().join("search"), None);
         let tools = Tools::open(

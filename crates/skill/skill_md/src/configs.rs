@@ -121,7 +121,7 @@ fn check_tools(tools: &[ToolConfig], lines: &[usize], findings: &mut Findings) {
                 ),
             );
         }
-        if !names.insert(&tool.name) {
+        if !names.insert(model::fold_tool(&tool.name)) {
             findings.warning(
                 "tool-name-duplicate",
                 line,

@@ -157,6 +157,24 @@ impl Attached for Shared {
     }
 }
 
+tokio::task_local! {
+    static IN_WORK: Noted;
+}
+
+/// Names what the call in work is done to as it was found, instead of as its caller spelled it.
+pub fn found_as(spelled: &str, found: &str) {
+    // A call that is not recorded has no names.
+    let _unrecorded = IN_WORK.try_with(|noted| {
+        if let Some(named) = noted.0.named().back_mut() {
+            let spelled = name(spelled);
+            let mut same = named.names.iter_mut().filter(|text| **text == spelled);
+            if let Some(text) = same.next() {
+                *text = name(found);
+            }
+        }
+    });
+}
+
 /// Takes the names of what a call is done to. Cheap to clone.
 #[derive(Clone)]
 pub struct Noted(Arc<Shared>);
@@ -221,6 +239,7 @@ impl Call {
 
     /// Runs the work of the call: its first write carries the record.
     pub fn work<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
+        let work = IN_WORK.scope(self.noted(), work);
         with_attached(Arc::clone(&self.shared) as Arc<dyn Attached>, work)
     }
 

@@ -51,7 +51,7 @@ use http::HeaderMap;
 use serde::Deserialize;
 use tokio::sync::watch;
 
-pub use call::{Call, Noted, Rpc};
+pub use call::{Call, Noted, Rpc, found_as};
 pub use error::Error;
 pub use event::{Entry, Event, EventKind, LEFT_OUT};
 pub use list::{Filter, Follow, Page};

@@ -5,15 +5,16 @@
 //! * no other source may look like `builtin`;
 //! * the names of bundled skills, of their tools and of the contract's belong to the server. A
 //!   local caller, which has the data directory, may use them all the same: for a person's own
-//!   skills, which hide those of the server, and for an imported collection;
+//!   skills, which hide those of the server, and for an imported collection. Names are compared
+//!   by their skeletons, so what only looks like such a name is taken as well;
 //! * `local/project/…` and `local/user/…` are on one person's machine, and only local callers
 //!   can write to them.
 //!
 //! A registry that is used as a library reserves nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::Error;
+use super::{Error, Registry};
 use model::{Location, Principal, Skill, SkillId, is_device, skeleton, slugify};
 
 /// Names that are reserved for the server.
@@ -21,7 +22,8 @@ use model::{Location, Principal, Skill, SkillId, is_device, skeleton, slugify};
 pub struct Names {
     /// Slugs of the bundled skills, by their skeletons.
     slugs: BTreeMap<String, String>,
-    tools: BTreeSet<String>,
+    /// Names of tools, in the same way.
+    tools: BTreeMap<String, String>,
     is_served: bool,
     is_shared: bool,
 }
@@ -40,9 +42,10 @@ impl Names {
         let slugs = slugs
             .into_iter()
             .map(|slug| (skeleton(slug), slug.to_owned()));
+        let tools = tools.into_iter().map(|tool| (skeleton(&tool), tool));
         Self {
             slugs: slugs.collect(),
-            tools: tools.into_iter().collect(),
+            tools: tools.collect(),
             is_served: true,
             is_shared,
         }
@@ -51,6 +54,13 @@ impl Names {
     /// Returns whether the server's own skills win every short name.
     pub(super) fn is_shared(&self) -> bool {
         self.is_shared
+    }
+
+    /// Returns whether the name of a tool passes for one of the server's without being it. None
+    /// is published any more, but older versions may declare some.
+    pub(super) fn is_imitated_by(&self, tool: &str) -> bool {
+        let own = self.tools.get(&skeleton(tool));
+        own.is_some_and(|own| own != tool)
     }
 
     /// Checks that the caller may write the skill of this id at all.
@@ -110,16 +120,32 @@ impl Names {
             }
         }
         let tools = skill.tool_configs.iter().map(|tool| tool.name.as_str());
-        let taken: Vec<_> = tools.filter(|tool| self.tools.contains(*tool)).collect();
-        if let Some(first) = taken.first() {
+        let taken = tools.filter_map(|tool| Some((tool, self.tools.get(&skeleton(tool))?)));
+        let taken: Vec<_> = taken.collect();
+        if let Some((first, own)) = taken.first() {
+            let names: Vec<_> = taken.iter().map(|(tool, _)| *tool).collect();
             let step = format!(
-                "Rename in `tool_configs`: {}; for instance `{}_{first}`",
-                taken.join(", "),
+                "Rename in `tool_configs`: {}; for instance `{}_{own}`",
+                names.join(", "),
                 id.slug().replace(['-', '.'], "_")
             );
-            return Err(reserved(first, "is a tool of the server", step));
+            let whose = if first == own {
+                "is a tool of the server".to_owned()
+            } else {
+                format!("looks like `{own}`, a tool of the server")
+            };
+            return Err(reserved(first, &whose, step));
         }
         Ok(())
+    }
+}
+
+impl Registry {
+    /// Returns whether the name of a tool passes for one of the server's without being it: no
+    /// call that is meant for the server's own may reach the other.
+    #[must_use]
+    pub fn is_imitation(&self, tool: &str) -> bool {
+        self.inner.policy.names.is_imitated_by(tool)
     }
 }
 
@@ -201,6 +227,12 @@ mod tests {
             ("acme/x/y", skill("wr\u{456}te_sql", &[])),
             ("acme/x/y", skill("y", &["fine", "sql_query"])),
             ("acme/x/y", skill("y", &["list_skills"])),
+            ("acme/x/y", skill("y", &["sql-query"])),
+            ("acme/x/y", skill("y", &["SQL_QUERY"])),
+            ("acme/x/y", skill("y", &["sql query"])),
+            ("acme/x/y", skill("y", &["sqlQuery"])),
+            ("acme/x/y", skill("y", &["'sql_query '"])),
+            ("acme/x/y", skill("y", &["sql_qu\u{435}ry"])),
         ] {
             let refused = published(id, &skill, &Principal::anonymous());
             assert_eq!(
@@ -216,6 +248,15 @@ mod tests {
                 Code::NameReserved,
                 "'xlsx' is, or looks like, the bundled skill `xlsx`".to_owned(),
                 "Publish it under a name of its own, such as `x-xlsx`".to_owned(),
+            ))
+        );
+        let imitation = skill("y", &["fine", "SQL-Query"]);
+        assert_eq!(
+            published("acme/x/y-z", &imitation, &Principal::anonymous()),
+            Err((
+                Code::NameReserved,
+                "'SQL-Query' looks like `sql_query`, a tool of the server".to_owned(),
+                "Rename in `tool_configs`: SQL-Query; for instance `y_z_sql_query`".to_owned(),
             ))
         );
         assert_eq!(

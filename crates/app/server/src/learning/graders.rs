@@ -108,7 +108,7 @@ impl Worker for Workers {
                 skill: id,
                 version: version.number,
                 digest: version.digest,
-                tool: String::new(),
+                tool: None,
                 method: method.to_owned(),
                 arguments: request,
                 context: Map::new(),

@@ -17,11 +17,22 @@ use contract::v1::attach_response::Message as Told;
 use contract::v1::tool_host_client::ToolHostClient;
 use contract::v1::tool_host_server::ToolHostServer;
 use handler::Handler as _;
-use model::{Digest, Principal, SystemClock, VersionNumber};
+use model::{Digest, Principal, SystemClock, ToolConfig, ToolName, VersionNumber, find_tool};
 use tools::host::{Admitted, Config};
 
 const TOKEN: &str = "0123456789abcdef";
 const SKILL: &str = "acme/ops/report";
+
+fn tool(name: &str) -> ToolName {
+    let config = ToolConfig {
+        name: name.to_owned(),
+        description: String::new(),
+        method: String::new(),
+        args: Vec::new(),
+    };
+    let (name, _) = find_tool(&[config], name).expect("a tool");
+    name
+}
 
 fn host() -> Host {
     let config = Config {
@@ -113,7 +124,7 @@ fn start(host: &Host, id: &str) -> Running {
         skill: SKILL.parse().expect("an id"),
         version: VersionNumber::new(7).expect("a number"),
         digest: Digest::of(b"x"),
-        tool: "report".to_owned(),
+        tool: Some(tool("report")),
         method: "make".to_owned(),
         arguments: object(json!({"rows": 5, "of": ["a", {"b": null}]})),
         context: object(json!({"team": "ops"})),

@@ -19,7 +19,7 @@ use super::identity::WorkerIdentity;
 use super::{FromWorker, Hello, Host, Invocation, ToWorker, Welcome};
 use crate::{Output, ToolError};
 use caller_tokens::SignedCall;
-use model::{Code, Failure, Principal, SkillPattern, printable};
+use model::{Code, Failure, Principal, SkillPattern, ToolName, printable};
 
 /// Time that a worker may take to send `hello`.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
@@ -299,7 +299,7 @@ impl WorkerWriter {
             audience: &self.audience,
             id: &invocation.id,
             skill: invocation.skill.as_str(),
-            tool: &invocation.tool,
+            tool: invocation.tool.as_ref().map_or("", ToolName::as_str),
             timeout: invocation.timeout,
         };
         let caller_token = self.host.0.caller_tokens.sign(&invocation.caller, &call);

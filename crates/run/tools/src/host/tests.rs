@@ -17,11 +17,22 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::*;
 use crate::Progress;
-use model::{Code, Digest, Failure, Principal, VersionNumber};
+use model::{Code, Digest, Failure, Principal, ToolConfig, ToolName, VersionNumber, find_tool};
 use testing::Hands;
 
 const TOKEN: &str = "0123456789abcdef";
 const SKILL: &str = "acme/ops/report";
+
+fn tool(name: &str) -> ToolName {
+    let config = ToolConfig {
+        name: name.to_owned(),
+        description: String::new(),
+        method: String::new(),
+        args: Vec::new(),
+    };
+    let (name, _) = find_tool(&[config], name).expect("a tool");
+    name
+}
 
 pub(super) fn invocation(id: &str, method: &str) -> Invocation {
     Invocation {
@@ -29,7 +40,7 @@ pub(super) fn invocation(id: &str, method: &str) -> Invocation {
         skill: SKILL.parse().expect("an id"),
         version: VersionNumber::FIRST,
         digest: Digest::of(b"x"),
-        tool: "report".to_owned(),
+        tool: Some(tool("report")),
         method: method.to_owned(),
         arguments: Map::new(),
         context: Map::new(),

@@ -26,6 +26,25 @@ fn ended(outcomes: &[&str]) -> Vec<(String, String, u64)> {
     outcomes.iter().map(ended).collect()
 }
 
+#[tokio::test]
+async fn a_record_names_what_was_found_and_not_how_its_caller_spelled_it() {
+    let world = world(AuditConfig::default());
+    let call = world.begin(&token("ci"));
+    call.noted().names(["SQL-Query", "github/acme/sql"]);
+    call.work(async {
+        crate::found_as("SQL-Query", "sql_query");
+        crate::found_as("other", "another");
+    })
+    .await;
+    // Outside of the call there is nothing to name.
+    crate::found_as("sql_query", "x");
+    call.end(None).await.expect("recorded");
+    world.audit.write().await.expect("written");
+    let entries = world.listed(&Filter::default());
+    let names: Vec<_> = entries.iter().map(|entry| &entry.event.names).collect();
+    assert_eq!(names, [&["sql_query", "github/acme/sql"]]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn many_that_wait_are_written_though_nobody_asks_for_it() {
     let world = world(AuditConfig::default());
