@@ -178,4 +178,29 @@ mod tests {
             ]
         );
     }
+
+    #[test]
+    fn a_config_file_with_secrets_that_everybody_may_read_is_warned_of() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("r.yaml");
+        let warned = |text: &str, mode| {
+            std::fs::write(&path, text).expect("a file");
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, mode).expect("a mode");
+            let document = config_file::Document::parse(text).expect("YAML");
+            let read = document.read::<BTreeMap<String, SecretRef>>(|_| 0..=u64::MAX);
+            let places = config_file::SettingLocations::new(&path, &document, &read.expect("read"));
+            places.exposed_secrets()
+        };
+        let (given, named) = ("db: hunter2\nmail: {env: MAIL}\n", "db: {env: DB}\n");
+        let warning = warned(given, 0o644).expect("a warning");
+        assert!(
+            warning.contains("(db)") && !warning.contains("hunter2"),
+            "{warning}"
+        );
+        assert!(warned(given, 0o602).is_some());
+        assert_eq!(warned(given, 0o640), None);
+        assert_eq!(warned(named, 0o644), None);
+    }
 }
