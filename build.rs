@@ -8,6 +8,8 @@
 mod access;
 #[path = "build/handlers.rs"]
 mod handlers;
+#[path = "build/resources.rs"]
+mod resources;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -16,6 +18,7 @@ use std::{env, fs};
 
 use access::{Access, item_of};
 use prost_reflect::{Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, Value};
+use resources::Resources;
 
 /// Where the `.proto` files are.
 const PROTO: &str = "../../../proto";
@@ -58,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let access = Access::read(&pool)?;
     fs::write(out.join("access.rs"), access.table()?)?;
     fs::write(out.join("handlers.rs"), handlers::generate(&pool)?)?;
-    let checks = Checks::new(&pool, access)?;
+    let checks = Checks::new(&pool, access, Resources::read(&pool)?)?;
     fs::write(out.join("checks.rs"), checks.generate()?)?;
     Ok(())
 }
@@ -87,6 +90,7 @@ struct Checks {
     rules: prost_reflect::ExtensionDescriptor,
     words: prost_reflect::ExtensionDescriptor,
     access: Access,
+    resources: Resources,
 }
 
 /// The number of a rule, as Rust writes it.
@@ -111,7 +115,11 @@ fn number(value: &Value) -> Option<String> {
 }
 
 impl Checks {
-    fn new(pool: &DescriptorPool, access: Access) -> Result<Self, Box<dyn Error>> {
+    fn new(
+        pool: &DescriptorPool,
+        access: Access,
+        resources: Resources,
+    ) -> Result<Self, Box<dyn Error>> {
         let extension = |name: &str| {
             pool.get_extension_by_name(name)
                 .ok_or_else(|| format!("no extension {name}"))
@@ -121,6 +129,7 @@ impl Checks {
             rules: extension("buf.validate.field")?,
             words: extension("repertoire.v1.field")?,
             access,
+            resources,
         })
     }
 
@@ -153,6 +162,12 @@ impl Checks {
                 writeln!(
                     code,
                     "fn names<'a>(&'a self, names: &mut Vec<&'a str>) -> bool {{\n{body}\n}}"
+                )?;
+            }
+            if let Some(body) = self.resources.of(&message)? {
+                writeln!(
+                    code,
+                    "fn resources<'a>(&'a self, out: &mut Vec<NamedResource<'a>>) {{\n{body}}}"
                 )?;
             }
             if let Some(body) = item_of(&message) {

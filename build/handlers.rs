@@ -51,10 +51,16 @@ fn service_of(
             "/// `{rpc}`.\nfn {call}(&self, request: Request<{request}>{items}) -> impl Future<Output = Answer<{answer}>> + Send;"
         )?;
         let rights = rights(&method, needs)?;
+        // The build refuses a stream of requests that name resources.
+        let resources = if method.is_client_streaming() {
+            ""
+        } else {
+            "permit_resources(&self.0, &request).map_err(status)?;\n"
+        };
         writeln!(
             wrapped,
             "async fn {call}(&self, request: Request<{request}>) -> Result<Response<{answer}>, Status> {{\n\
-             {rights}self.view(&request).await.{call}(request{asked}).await.map_err(status)\n}}"
+             {rights}{resources}self.view(&request).await.{call}(request{asked}).await.map_err(status)\n}}"
         )?;
     }
     write!(

@@ -5,6 +5,7 @@ mod actions;
 mod agents;
 mod owned;
 mod reloaded;
+mod resources;
 mod seen;
 mod workers;
 

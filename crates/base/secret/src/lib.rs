@@ -1,6 +1,9 @@
 //! Secrets of the config file and of sources: in a variable of the environment or a
 //! file, or, less well, in the config file itself.
 //!
+//! A [`SecretRef`] of the config file leads to its secret. A [`CredentialRef`] alone does not:
+//! callers name those, and [`Secrets`] reads them for who may name them.
+//!
 //! Not here: which settings are secrets (`server`), tokens that the server makes (`tokens`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
@@ -13,6 +16,7 @@
 )]
 
 mod credential;
+mod listed;
 
 use std::fmt;
 
@@ -21,6 +25,7 @@ use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
 
 pub use credential::CredentialRef;
+pub use listed::{ListedSecret, NamedBy, Secrets};
 
 /// A secret, or a reference to one. In YAML: the secret itself, `{env: NAME}` or
 /// `{file: PATH}`. Never prints it.

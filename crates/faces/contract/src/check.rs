@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 
 use super::access::allowed;
+use super::resources::{NamedResource, named, nested};
 use ::access::Authorize;
 use model::Failure;
 
@@ -27,6 +28,11 @@ pub trait Checked {
     /// Adds the names of what its call is done to. False: the message has no such field.
     fn names<'a>(&'a self, _: &mut Vec<&'a str>) -> bool {
         false
+    }
+
+    /// Adds what it names of the server's resources.
+    fn resources<'a>(&'a self, _: &mut Vec<NamedResource<'a>>) {
+        // The default is for messages that name none.
     }
 
     /// Returns, for the answer to one message of a stream, the code of a refusal.

@@ -3,8 +3,9 @@
 //! A handler is a method of what its caller may see: [`Handlers`] makes the [`View`] of each
 //! call before it calls the handler, and the service cannot be reached otherwise, so no handler
 //! can forget to filter. The right that a value needs (`(repertoire.v1.needs)`) is checked there
-//! as well, and a handler of a stream whose items are refused one by one gets the
-//! [`ItemAuthorizer`] of its call.
+//! as well, and so is what a caller on the network names of the server's resources
+//! (`(repertoire.v1.field).permitted_by`). A handler of a stream whose items are refused one by
+//! one gets the [`ItemAuthorizer`] of its call.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -15,6 +16,7 @@ use http::Extensions;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::access::{access_of, action, codec_hooks};
+use super::resources::NamedResource;
 use super::{Checked, status, v1};
 use ::access::Authorize;
 use model::Failure;
@@ -31,6 +33,12 @@ pub trait View: Clone + Send + Sync + 'static {
     /// caller sees all of it. There is no default, so that no service shows everything because
     /// somebody forgot.
     fn view<'a>(&'a self, call: &Extensions) -> impl Future<Output = Cow<'a, Self>> + Send;
+
+    /// Returns whether the setting of a resource permits callers on the network to name it.
+    /// `all`: what the request names. By default no setting permits anything.
+    fn permits(&self, _named: &NamedResource<'_>, _all: &[NamedResource<'_>]) -> bool {
+        false
+    }
 }
 
 /// Serves the handlers of a service.
@@ -73,6 +81,23 @@ fn needs<T>(request: &Request<T>, value: i32, of: &[(i32, &str)]) -> Result<(), 
     let of = of.iter().find(|(known, _)| *known == value);
     match of.and_then(|(_, name)| action(name)) {
         Some(action) => access_of(request.extensions()).require(action),
+        None => Ok(()),
+    }
+}
+
+/// Checks what a caller on the network names of the server's resources.
+pub(super) fn permit_resources<S: View>(
+    service: &S,
+    request: &Request<impl Checked>,
+) -> Result<(), Failure> {
+    let mut all = Vec::new();
+    request.get_ref().resources(&mut all);
+    // Most requests name none: the caller is looked up for the others alone.
+    if all.is_empty() || access_of(request.extensions()).is_local() {
+        return Ok(());
+    }
+    match all.iter().find(|named| !service.permits(named, &all)) {
+        Some(named) => Err(named.refusal()),
         None => Ok(()),
     }
 }

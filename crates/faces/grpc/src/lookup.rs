@@ -15,7 +15,7 @@ use ::search::SearchIndex;
 use ::sync::Engine;
 use ::tools::Tools;
 use contract::handlers::{self, Answer, Messages, View};
-use contract::{FOR_MODEL, INDEX_VERSION, v1};
+use contract::{FOR_MODEL, INDEX_VERSION, NamedResource, v1};
 use namespaces::VisibleSkills;
 use recommend::Advisor;
 use registry::Registry;
@@ -105,6 +105,12 @@ impl View for LookupService {
             sources,
             viewer: Viewer::default(),
         })
+    }
+
+    fn permits(&self, named: &NamedResource<'_>, _: &[NamedResource<'_>]) -> bool {
+        // Compared with the roots where the folder is opened, for every caller: only there a link
+        // is seen.
+        named.setting == "analysis.roots"
     }
 }
 
