@@ -8,6 +8,8 @@
 mod access;
 #[path = "build/handlers.rs"]
 mod handlers;
+#[path = "build/resources.rs"]
+mod resources;
 #[path = "build/withheld.rs"]
 mod withheld;
 
@@ -18,6 +20,7 @@ use std::{env, fs};
 
 use access::{Access, item_of, member};
 use prost_reflect::{Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, Value};
+use resources::Resources;
 use withheld::Withheld;
 
 /// Where the `.proto` files are.
@@ -63,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let withheld = Withheld::read(&pool)?;
     let handlers = handlers::generate(&pool, &access, &withheld)?;
     fs::write(out.join("handlers.rs"), handlers)?;
-    let checks = Checks::new(&pool, access, withheld)?;
+    let checks = Checks::new(&pool, access, withheld, Resources::read(&pool)?)?;
     fs::write(out.join("checks.rs"), checks.generate()?)?;
     Ok(())
 }
@@ -93,6 +96,7 @@ struct Checks {
     words: prost_reflect::ExtensionDescriptor,
     access: Access,
     withheld: Withheld,
+    resources: Resources,
 }
 
 /// The number of a rule, as Rust writes it.
@@ -121,6 +125,7 @@ impl Checks {
         pool: &DescriptorPool,
         access: Access,
         withheld: Withheld,
+        resources: Resources,
     ) -> Result<Self, Box<dyn Error>> {
         let extension = |name: &str| {
             pool.get_extension_by_name(name)
@@ -132,6 +137,7 @@ impl Checks {
             words: extension("repertoire.v1.field")?,
             access,
             withheld,
+            resources,
         })
     }
 
@@ -168,6 +174,12 @@ impl Checks {
             }
             if let Some(body) = self.withheld.body(&message)? {
                 writeln!(code, "fn withhold(&mut self, lacked: &[&str]) {{\n{body}}}")?;
+            }
+            if let Some(body) = self.resources.of(&message)? {
+                writeln!(
+                    code,
+                    "fn resources<'a>(&'a self, out: &mut Vec<NamedResource<'a>>) {{\n{body}}}"
+                )?;
             }
             if let Some(body) = item_of(&message) {
                 writeln!(

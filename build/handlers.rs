@@ -54,10 +54,16 @@ fn service_of(
         )?;
         let rights = rights(&method, access, needs)?;
         let (before, after) = withheld.around(&method)?;
+        // The build refuses a stream of requests that name resources.
+        let resources = if method.is_client_streaming() {
+            ""
+        } else {
+            "permit_resources(&self.0, &request).map_err(status)?;\n"
+        };
         writeln!(
             wrapped,
             "async fn {call}(&self, request: Request<{request}>) -> Result<Response<{answer}>, Status> {{\n\
-             {rights}{before}self.view(&request).await.{call}(request{asked}).await{after}.map_err(status)\n}}"
+             {rights}{resources}{before}self.view(&request).await.{call}(request{asked}).await{after}.map_err(status)\n}}"
         )?;
     }
     write!(

@@ -1,5 +1,7 @@
 //! What an operator is told about a config file: by `repertoire config check`, and at a start.
 
+mod exposed;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -432,7 +434,8 @@ fn without_a_file_the_environment_is_looked_at_and_a_file_that_is_not_there_is_t
     let empty = [("REPERTOIRE_CONFIG", "")];
     let (code, stdout, _) = run(folder.path(), &["config", "check", "--json"], &empty);
     let told: Value = serde_json::from_str(&stdout).expect("JSON");
-    let expected = json!({"ok": true, "file": null, "settings": [], "mistakes": []});
+    let expected =
+        json!({"ok": true, "file": null, "settings": [], "mistakes": [], "warnings": []});
     assert_eq!((code, told), (Some(0), expected));
 
     let variables = [("REPERTOIRE_EMBEDDER", "nowhere")];

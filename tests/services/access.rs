@@ -7,6 +7,7 @@ mod loopback;
 mod marked;
 mod owned;
 mod reloaded;
+mod resources;
 mod reviewers;
 mod seen;
 mod workers;

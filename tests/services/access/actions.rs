@@ -22,10 +22,10 @@ fn access_refusal(code: &str) -> Option<&'static str> {
 }
 
 /// Who calls, and what each action comes to.
-struct Who {
-    name: &'static str,
-    token: String,
-    outcome: fn(Option<Action>) -> Option<&'static str>,
+pub(super) struct Who {
+    pub(super) name: &'static str,
+    pub(super) token: String,
+    pub(super) outcome: fn(Option<Action>) -> Option<&'static str>,
 }
 
 fn by(role: Role) -> fn(Option<Action>) -> Option<&'static str> {
@@ -47,12 +47,12 @@ fn by(role: Role) -> fn(Option<Action>) -> Option<&'static str> {
 const RULES: &str =
     "{claims: {role: reader}, role: reader}, {claims: {role: publisher}, role: publisher}";
 
-fn with_issuer(issuer: &Issuer) -> String {
+pub(super) fn with_issuer(issuer: &Issuer) -> String {
     let config = issuer.config("", RULES);
     format!("access:\n  anonymous: [reader]\n{config}")
 }
 
-fn everybody(server: &Server, issuer: &Issuer) -> Vec<Who> {
+pub(super) fn everybody(server: &Server, issuer: &Issuer) -> Vec<Who> {
     let mut all: Vec<_> = Role::ALL
         .iter()
         .map(|role| Who {
@@ -121,7 +121,7 @@ fn everybody(server: &Server, issuer: &Issuer) -> Vec<Who> {
 }
 
 /// The fewest arguments with which a request is one.
-fn arguments(gateway: &Gateway, method: &Method) -> Map<String, Value> {
+pub(super) fn arguments(gateway: &Gateway, method: &Method) -> Map<String, Value> {
     let mut arguments = Map::new();
     for value in [json!("x"), json!(1), json!({}), json!([])] {
         if let Err(refusal) = gateway.read(method, arguments.clone()) {

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::args::Global;
 use super::command_line::as_read;
 use super::connect::settings;
-use super::output::{Exit, Failed, GOOD, List, Output, counted};
+use super::output::{Exit, Failed, GOOD, List, Output, WARN, counted};
 use super::serve::Serve;
 use config_file::{Mistake, Setting, without_user};
 use model::Code;
@@ -92,8 +92,12 @@ pub(super) fn config(global: &Global, command: ConfigCommand, output: &Output) -
         .iter()
         .map(|[key, value, origin]| json!({"key": key, "value": value, "from": origin}));
     let settings: Vec<_> = settings.collect();
-    output.value(&json!({"ok": true, "file": path, "settings": settings, "mistakes": []}))?;
+    let warnings: Vec<_> = config.places.exposed_secrets().into_iter().collect();
+    output.value(&json!({"ok": true, "file": path, "settings": settings, "mistakes": [], "warnings": warnings}))?;
     output.line(&format!("{GOOD}ok{GOOD:#}"))?;
+    for warning in &warnings {
+        output.note(&format!("{WARN}warning:{WARN:#} {warning}"));
+    }
     if !all.is_empty() {
         output.list(&SETTINGS, &all)?;
     }

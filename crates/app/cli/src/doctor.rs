@@ -51,6 +51,7 @@ pub(super) async fn doctor(global: &Global, config: &Config, output: &Output) ->
     let mut findings = vec![features()];
     findings.extend(grading::confinement(config).await?);
     findings.extend(certificate(config).await?);
+    findings.extend(secrets(config));
     // With --server the directory of this machine is not the one that is meant.
     if global.server.is_none() {
         findings.push(directory(&settings(global, config).data).await);
@@ -97,6 +98,16 @@ async fn certificate(config: &Config) -> Result<Option<Finding>, Failed> {
         found,
         next: "fix what is reported, or replace the files by a valid certificate and its key: the server loads them on its own",
     }))
+}
+
+/// Reports secrets of the config file that others on this machine may read.
+fn secrets(config: &Config) -> Option<Finding> {
+    Some(Finding {
+        check: "config.secrets",
+        status: CheckStatus::Warning,
+        found: tokio::task::block_in_place(|| config.places.exposed_secrets())?,
+        next: "change the mode of the config file; who read a secret in it has it, so replace that too",
+    })
 }
 
 /// Finds the process that has the data directory open.

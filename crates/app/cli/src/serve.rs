@@ -161,6 +161,9 @@ pub(super) async fn serve(global: &Global, options: Serve, config: Config) -> Do
     {
         tracing::warn!(root = %root.display(), "analysis.roots: there is no such folder, and nothing below it can be read");
     }
+    if let Some(warning) = config.places.exposed_secrets() {
+        tracing::warn!("{warning}");
+    }
     tracing::info!(data = %settings.data.display(), version = env!("CARGO_PKG_VERSION"), "serving");
     loop {
         tokio::select! {

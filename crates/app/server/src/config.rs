@@ -220,7 +220,7 @@ impl Config {
         };
         let document = Document::parse(text).map_err(|mistake| wrong(vec![mistake]))?;
         let mut read = document.read::<Self>(bounds).map_err(wrong)?;
-        read.value.places = SettingLocations::new(path, &document);
+        read.value.places = SettingLocations::new(path, &document, &read);
         read.value.digest = Some(Digest::of(text.as_bytes()));
         Ok((document, read))
     }

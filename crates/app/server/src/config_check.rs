@@ -6,6 +6,7 @@ use std::path::Path;
 use super::remote_sources::Places;
 use super::sources::{self, SourceConfig};
 use super::{Otlp, SettingError, Settings, features, learning};
+use secret::SecretRef;
 
 /// Everything of these settings that a start would refuse, or would go on without. Opens no
 /// data directory and no address, and calls nobody. Blocks.
@@ -115,12 +116,9 @@ impl SourceConfig {
         {
             found.push((format!("sources.{id}.location"), message));
         }
-        for (key, place) in [
-            ("credential", &source.credential),
-            ("webhook_secret", &source.webhook_secret),
-        ] {
-            if let Some(Err(message)) = place.as_ref().map(secret::CredentialRef::resolve) {
-                found.push((format!("sources.{id}.{key}"), message));
+        for (key, secret) in self.secrets() {
+            if let Some(Err(error)) = secret.map(SecretRef::resolve) {
+                found.push((format!("sources.{id}.{key}"), error.to_string()));
             }
         }
         found

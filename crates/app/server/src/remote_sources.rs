@@ -9,7 +9,7 @@ use ::remote_sources::{
     ClawHub, Git, GitCredential, GitHub, GitHubOptions, GitOptions, Repertoire, WellKnown,
 };
 use ::sync::{Fetchers, Source, SourceKind};
-use secret::CredentialRef;
+use secret::NamedBy;
 use sources::{Directory, Error, Fetch};
 
 /// The prefix of a topic of GitHub in `select`.
@@ -46,8 +46,8 @@ impl Places {
             credential,
             ssh_key: None,
             known_hosts: None,
-            // Sources are named by operators, who have the server's machine anyway.
-            permits_files: true,
+            // Whoever has the server's machine may read its folders anyway.
+            permits_files: source.named_by == NamedBy::Operator,
             egress: self.egress.clone(),
         };
         Git::new(options, &source.path)
@@ -73,10 +73,12 @@ impl Places {
 }
 
 impl Fetchers for Places {
-    fn open(&self, source: &Source) -> Result<Arc<dyn Fetch>, Error> {
-        let secret = source.credential.as_ref().map(CredentialRef::resolve);
-        let secret = secret.transpose().map_err(Error::Invalid)?;
-        let (secret, egress, at) = (secret.as_ref(), self.egress.clone(), &source.location);
+    fn open(
+        &self,
+        source: &Source,
+        secret: Option<&SecretString>,
+    ) -> Result<Arc<dyn Fetch>, Error> {
+        let (egress, at) = (self.egress.clone(), &source.location);
         Ok(match source.kind {
             SourceKind::Directory => Arc::new(Directory::new(at)?),
             SourceKind::Git => Arc::new(self.git(source, secret)?),

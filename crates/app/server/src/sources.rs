@@ -11,7 +11,7 @@ use super::remote_sources::Places;
 use super::{SettingError, TrustConfig};
 use ::sync::{Engine, Options, Source, SourceKind};
 use registry::{Registry, Tiers};
-use secret::{CredentialRef, SecretRef};
+use secret::{CredentialRef, ListedSecret, NamedBy, SecretRef, Secrets};
 use sources::Limits;
 use store::Store;
 
@@ -57,6 +57,14 @@ pub struct SourceConfig {
 }
 
 impl SourceConfig {
+    /// Its secrets, by key.
+    pub(super) fn secrets(&self) -> [(&'static str, Option<&SecretRef>); 2] {
+        [
+            ("credential", self.credential.as_ref()),
+            ("webhook_secret", self.webhook_secret.as_ref()),
+        ]
+    }
+
     /// It is no folder of this machine.
     pub(super) fn is_remote(&self) -> bool {
         self.kind != SourceKind::Directory
@@ -83,6 +91,8 @@ pub struct SyncConfig {
     /// Networks inside the company that sources may be in, such as `10.0.0.0/8`; else
     /// sources are public.
     pub allow_networks: Vec<String>,
+    /// Secrets that sources added over the network may use, each for one origin.
+    pub secrets: Vec<ListedSecret>,
     /// MiB that one scan of a source may fetch.
     pub max_mib: u64,
     /// Skills that one source may have.
@@ -96,6 +106,7 @@ impl Default for SyncConfig {
         let limits = Limits::default();
         Self {
             allow_networks: Vec::new(),
+            secrets: Vec::new(),
             max_mib: limits.bytes >> 20,
             max_skills: limits.skills,
             max_seconds: limits.time.as_secs(),
@@ -138,6 +149,7 @@ pub(super) fn configured(
             interval_seconds: config.interval_seconds,
             credential: credential_of(id, "credential", config.credential.as_ref())?,
             webhook_secret: credential_of(id, "webhook_secret", config.webhook_secret.as_ref())?,
+            named_by: NamedBy::Operator,
         };
         if config.trust != SourceTrust::Unverified && source.namespace.is_none() {
             let message =
@@ -192,6 +204,7 @@ pub(super) fn open(
         },
         // Sources with the same interval would otherwise all be scanned at the same moment.
         jitter: Arc::new(random),
+        secrets: Secrets::listing(&config.secrets),
         ..Options::default()
     };
     let folder = data.join("sources");

@@ -141,6 +141,14 @@ impl Access {
         Self::without_sign_in(Principal::local(), Actions::all())
     }
 
+    /// Returns whether the call comes from this machine by a way that the owner of the data
+    /// directory alone has. A port of a loopback address is open to everybody on the machine.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        // Both: whoever forgets to set one of them makes a call from the network of it.
+        self.caller.principal == Principal::local() && self.origin.address.is_none()
+    }
+
     /// # Errors
     /// The caller may do the action to nothing.
     pub fn require(&self, action: Action) -> Result<(), Failure> {

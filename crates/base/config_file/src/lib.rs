@@ -40,6 +40,9 @@ use tree::{Node, Value};
 /// The name under which a type that is a secret is read.
 pub const SECRET: &str = "Secret";
 
+/// The value that is shown of a secret.
+const HIDDEN: &str = "(secret)";
+
 /// The range of a whole number, by its key.
 pub type Bounds = fn(&str) -> RangeInclusive<u64>;
 
@@ -154,18 +157,45 @@ pub fn report(path: &Path, mistakes: &[Mistake]) -> String {
 pub struct SettingLocations {
     file: PathBuf,
     lines: BTreeMap<String, usize>,
+    /// Keys of secrets that are in the file itself.
+    secrets: Vec<String>,
+}
+
+/// Returns whether everybody on the machine may read or write a file.
+#[must_use]
+pub fn is_open_to_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    // Not the group: Debian's `ssl-cert`, for one, gives services their keys by a group.
+    std::fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o006 != 0)
 }
 
 impl SettingLocations {
     /// Those of a document.
     #[must_use]
-    pub fn new(file: &Path, document: &Document) -> Self {
+    pub fn new<T>(file: &Path, document: &Document, read: &Read<T>) -> Self {
         let mut found = BTreeMap::new();
         lines(&document.root, String::new(), &mut found);
+        let settings = document.settings(read).into_iter();
+        let secrets = settings.filter(|it| it.value == HIDDEN).map(|it| it.key);
         Self {
             file: file.to_owned(),
             lines: found,
+            secrets: secrets.collect(),
         }
+    }
+
+    /// Returns a warning where the file holds secrets that everybody on the machine may read.
+    /// Blocks.
+    #[must_use]
+    pub fn exposed_secrets(&self) -> Option<String> {
+        let is_exposed = !self.secrets.is_empty() && is_open_to_others(&self.file);
+        is_exposed.then(|| {
+            format!(
+                "everybody on this machine may read or write `{}`, which holds secrets ({}): `chmod 0640` or stricter keeps them, or name where each is with `{{env: NAME}}` or `{{file: PATH}}`",
+                self.file.display(),
+                self.secrets.join(", ")
+            )
+        })
     }
 
     /// The position of a setting, or of its parent, as a prefix of a message; empty where the
@@ -237,7 +267,7 @@ fn leaves(node: &Node, key: String, secrets: &BTreeSet<String>, found: &mut Vec<
         }
         _ => found.push(Setting {
             value: if is_secret && is_scalar(node) {
-                "(secret)".to_owned()
+                HIDDEN.to_owned()
             } else {
                 shown(node)
             },

@@ -232,7 +232,7 @@ workers:
             "5 workers[1].token = {env: X}",
         ]
     );
-    let locations = SettingLocations::new(Path::new("a.yaml"), &document);
+    let locations = SettingLocations::new(Path::new("a.yaml"), &document, &read);
     for (key, line) in [
         ("workers[0].token", Some(4)),
         ("workers[1].skills[3]", Some(5)),
@@ -343,7 +343,8 @@ fn an_address_is_shown_without_its_user_and_its_password() {
 fn a_setting_has_its_place_until_it_comes_from_elsewhere() {
     let text = "names: [a, b]\nlimits:\n  calls: 7\n";
     let document = Document::parse(text).expect("YAML");
-    let mut places = SettingLocations::new(Path::new("a.yaml"), &document);
+    let read = document.read::<Config>(bounds).expect("settings");
+    let mut places = SettingLocations::new(Path::new("a.yaml"), &document, &read);
     let lines = [
         "names",
         "names[7]",

@@ -160,6 +160,8 @@ codes! {
     CertificateRefused = "CERTIFICATE_REFUSED", 1043, Unauthenticated;
     /// The caller has used what its quota allows for now; the message says which, and how much.
     QuotaExceeded = "QUOTA_EXCEEDED", 1045, Exhausted;
+    /// The request names a path, an address or a secret that callers on the network may not name.
+    ResourceNotPermitted = "RESOURCE_NOT_PERMITTED", 1053, Denied;
     /// The keys of the issuer of a token cannot be fetched at present; try again in a moment.
     IssuerUnavailable = "ISSUER_UNAVAILABLE", 1048, Unavailable;
 

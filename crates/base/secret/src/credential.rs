@@ -20,7 +20,8 @@ impl CredentialRef {
     ///
     /// # Errors
     /// There is none; the message says where it should be.
-    pub fn resolve(&self) -> Result<SecretString, String> {
+    // Not for other crates: a reference may come from any caller.
+    pub(crate) fn resolve(&self) -> Result<SecretString, String> {
         let secret = match self {
             Self::Env(name) => std::env::var(name)
                 .map_err(|_| format!("the variable {name} of the environment is not set"))?,

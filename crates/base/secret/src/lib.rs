@@ -1,6 +1,9 @@
 //! Secrets of the config file and of sources: in a variable of the environment or a
 //! file, or, less well, in the config file itself.
 //!
+//! A [`SecretRef`] of the config file leads to its secret. A [`CredentialRef`] alone does not:
+//! callers name those, and [`Secrets`] reads them for who may name them.
+//!
 //! Not here: which settings are secrets (`server`), tokens that the server makes (`tokens`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
@@ -13,6 +16,7 @@
 )]
 
 mod credential;
+mod listed;
 
 use std::fmt;
 
@@ -21,6 +25,7 @@ use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
 
 pub use credential::CredentialRef;
+pub use listed::{ListedSecret, NamedBy, Secrets};
 
 /// A secret, or a reference to one. In YAML: the secret itself, `{env: NAME}` or
 /// `{file: PATH}`. Never prints it.
@@ -177,5 +182,30 @@ mod tests {
                 ("key", "{file: /run/key}"),
             ]
         );
+    }
+
+    #[test]
+    fn a_config_file_with_secrets_that_everybody_may_read_is_warned_of() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("r.yaml");
+        let warned = |text: &str, mode| {
+            std::fs::write(&path, text).expect("a file");
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, mode).expect("a mode");
+            let document = config_file::Document::parse(text).expect("YAML");
+            let read = document.read::<BTreeMap<String, SecretRef>>(|_| 0..=u64::MAX);
+            let places = config_file::SettingLocations::new(&path, &document, &read.expect("read"));
+            places.exposed_secrets()
+        };
+        let (given, named) = ("db: hunter2\nmail: {env: MAIL}\n", "db: {env: DB}\n");
+        let warning = warned(given, 0o644).expect("a warning");
+        assert!(
+            warning.contains("(db)") && !warning.contains("hunter2"),
+            "{warning}"
+        );
+        assert!(warned(given, 0o602).is_some());
+        assert_eq!(warned(given, 0o640), None);
+        assert_eq!(warned(named, 0o644), None);
     }
 }

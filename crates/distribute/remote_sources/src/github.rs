@@ -22,7 +22,7 @@ use super::{Error, Fetch, Files, Item, Look, Work};
 /// The repositories to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GitHubOptions {
-    /// The address of the API. Empty: `https://api.github.com`.
+    /// The address of the API. Empty: [`sources::GITHUB_API`].
     pub api: String,
     /// Repositories, each as `owner/name`.
     pub repositories: Vec<String>,
@@ -58,7 +58,7 @@ impl GitHub {
         egress: Egress,
     ) -> Result<Self, Error> {
         let api = match options.api.as_str() {
-            "" => "https://api.github.com",
+            "" => sources::GITHUB_API,
             api => api,
         };
         let web = Web::new(api, token, egress)?;

@@ -38,3 +38,6 @@ pub use blocking::run_blocking;
 pub use directory::Directory;
 pub use error::Error;
 pub use fetch::{Fetch, Files, Item, Limits, Listing, Look, RateLimit, RepositoryFacts, Work};
+
+/// The address of GitHub's API, where a source names no other.
+pub const GITHUB_API: &str = "https://api.github.com";

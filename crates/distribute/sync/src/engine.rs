@@ -14,6 +14,8 @@ use super::{Error, Progress, Source, items, withdraw};
 use jiff::Timestamp;
 use model::{Principal, SkillKey};
 use registry::{Caller, Registry};
+use secrecy::SecretString;
+use secret::{CredentialRef, NamedBy, Secrets};
 use sources::{Fetch, Limits};
 use store::{Batch, Change, CommitError, Expect, Fold, Mirror, Revision, Store, Stored};
 
@@ -24,11 +26,15 @@ pub(crate) const RECORDS_PER_BATCH: usize = 256;
 
 /// Makes the fetcher of a source.
 pub trait Fetchers: Send + Sync + 'static {
-    /// Makes the fetcher of a source. Reads its secret, and calls nobody.
+    /// Makes the fetcher of a source, with the secret of its credential. Calls nobody.
     ///
     /// # Errors
-    /// The address is wrong, or the secret cannot be read.
-    fn open(&self, source: &Source) -> Result<Arc<dyn Fetch>, sources::Error>;
+    /// The address is wrong.
+    fn open(
+        &self,
+        source: &Source,
+        secret: Option<&SecretString>,
+    ) -> Result<Arc<dyn Fetch>, sources::Error>;
 }
 
 /// Limits and retries of syncs.
@@ -43,6 +49,8 @@ pub struct Options {
     /// Returns a number from 0 to 1, another one each time: pauses and intervals are spread by
     /// it, so that many servers do not call one place at the same moment.
     pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,
+    /// The secrets that sources may use.
+    pub secrets: Secrets,
 }
 
 impl Default for Options {
@@ -53,6 +61,7 @@ impl Default for Options {
             attempts: 3,
             pause: Duration::from_secs(1),
             jitter: Arc::new(|| 0.5),
+            secrets: Secrets::default(),
         }
     }
 }
@@ -231,6 +240,27 @@ impl Engine {
         })
     }
 
+    /// Makes the fetcher of a source, with its secret. Calls nobody.
+    pub(crate) fn open_place(&self, source: &Source) -> Result<Arc<dyn Fetch>, sources::Error> {
+        let credential = source.credential.as_ref();
+        let secret = credential.map(|it| self.secret(it, source.named_by, source.address()));
+        let secret = secret.transpose().map_err(sources::Error::Invalid)?;
+        self.0.fetchers.open(source, secret.as_ref())
+    }
+
+    /// Reads the secret of a source at an address.
+    ///
+    /// # Errors
+    /// It cannot be read, or whoever names it may not.
+    pub fn secret(
+        &self,
+        reference: &CredentialRef,
+        named_by: NamedBy,
+        address: &str,
+    ) -> Result<SecretString, String> {
+        self.0.options.secrets.read(reference, named_by, address)
+    }
+
     pub(crate) fn running(&self) -> MutexGuard<'_, Running> {
         locked(&self.0.running)
     }
@@ -289,7 +319,7 @@ impl Engine {
     /// Its address is wrong, its secret cannot be read, or the id is in use.
     pub async fn add(&self, source: Source) -> Result<Listed, Error> {
         source.check()?;
-        self.0.fetchers.open(&source).map_err(|error| match error {
+        self.open_place(&source).map_err(|error| match error {
             sources::Error::NotBuilt(feature) => Error::NotBuilt { feature },
             error => Error::Parameter {
                 field: "location",

@@ -80,6 +80,7 @@ mod tests {
             interval_seconds: None,
             credential: None,
             webhook_secret: None,
+            named_by: secret::NamedBy::Operator,
         }
     }
 

@@ -125,7 +125,7 @@ impl Engine {
             let source = self.source(id)?;
             // Refused before it starts, since it depends on the build alone. Other errors, such as
             // a secret that cannot be read, may be gone by the time, and are the sync's.
-            if let Err(sources::Error::NotBuilt(feature)) = self.0.fetchers.open(&source) {
+            if let Err(sources::Error::NotBuilt(feature)) = self.open_place(&source) {
                 return Err(Error::NotBuilt { feature });
             }
             if !found.contains(&source) {

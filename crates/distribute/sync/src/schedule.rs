@@ -162,6 +162,7 @@ mod tests {
             interval_seconds: interval,
             credential: None,
             webhook_secret: None,
+            named_by: secret::NamedBy::Operator,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A place with skills, as the operator names it.
 
 use model::SkillId;
-use secret::CredentialRef;
+use secret::{CredentialRef, NamedBy};
 use serde::{Deserialize, Serialize};
 
 use super::Error;
@@ -144,6 +144,22 @@ pub struct Source {
     /// The secret that its webhooks are signed with; none: it takes no webhooks.
     #[serde(default)]
     pub webhook_secret: Option<CredentialRef>,
+    /// Who names its address and its secrets.
+    #[serde(default)]
+    pub named_by: NamedBy,
+}
+
+/// Returns whether a source is at a web address: what callers on the network may name, as it is
+/// neither a path of this machine nor the address of a program such as `ssh`.
+#[must_use]
+pub fn is_web_address(location: &str) -> bool {
+    // As Git reads it: the parser of URLs forgives blanks and missing slashes, with which Git takes
+    // it for another kind of address.
+    let scheme = location.split_once("://").map_or("", |(scheme, _)| scheme);
+    let is_web = ["http", "https"]
+        .iter()
+        .any(|it| scheme.eq_ignore_ascii_case(it));
+    is_web && url::Url::parse(location).is_ok_and(|url| url.has_host())
 }
 
 fn wrong(field: &'static str, message: impl Into<String>) -> Error {
@@ -244,6 +260,15 @@ impl Source {
             ));
         }
         Ok(())
+    }
+
+    /// Its address, also where it names none.
+    #[must_use]
+    pub(crate) fn address(&self) -> &str {
+        match self.kind {
+            SourceKind::Github if self.location.is_empty() => sources::GITHUB_API,
+            _ => &self.location,
+        }
     }
 
     /// Its name for people.

@@ -146,7 +146,7 @@ impl Engine {
         state: &mut State,
         result: &mut SourceResult,
     ) -> Result<(), Fault> {
-        let fetch = self.0.fetchers.open(source).map_err(Fault::Place)?;
+        let fetch = self.open_place(source).map_err(Fault::Place)?;
         let folder = self.0.folder.join(&source.id);
         let made = tokio::fs::create_dir_all(&folder).await;
         made.map_err(|error| {

@@ -71,7 +71,8 @@ impl Engine {
     pub fn receive(&self, id: &str, webhook: &Webhook<'_>) -> Result<(), Refused> {
         let source = self.source(id).map_err(|_| Refused::NotOurs)?;
         let secret = source.webhook_secret.as_ref().ok_or(Refused::NotOurs)?;
-        let secret = secret.resolve().map_err(Refused::Secret)?;
+        let secret = self.secret(secret, source.named_by, source.address());
+        let secret = secret.map_err(Refused::Secret)?;
         if !is_signed(webhook, secret.expose_secret().as_bytes()) {
             return Err(Refused::NotOurs);
         }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::access::allowed;
+use super::resources::{NamedResource, named, nested};
 use ::access::{Authorize, EVERY_SKILL};
 use model::Failure;
 
@@ -34,6 +35,11 @@ pub trait Checked {
     /// Clears the fields of an answer that need one of these actions.
     fn withhold(&mut self, _lacked: &[&str]) {
         // The default is for messages without such a field.
+    }
+
+    /// Adds what it names of the server's resources.
+    fn resources<'a>(&'a self, _: &mut Vec<NamedResource<'a>>) {
+        // The default is for messages that name none.
     }
 
     /// Returns, for the answer to one message of a stream, the code of a refusal.

@@ -3,7 +3,8 @@
 //! A handler is a method of what its caller may see: [`Handlers`] makes the [`View`] of each
 //! call before it calls the handler, and the service cannot be reached otherwise, so no handler
 //! can forget to filter. The right that a value of a request needs (`(repertoire.v1.needs)`) is
-//! checked there as well, fields of an answer that need more than its rpc
+//! checked there as well, and what a caller on the network names of the server's resources
+//! (`(repertoire.v1.field).permitted_by`). Fields of an answer that need more than its rpc
 //! (`(repertoire.v1.field).needs`) are cleared there for callers without it, and a handler of a
 //! stream whose items are refused one by one gets the [`ItemAuthorizer`] of its call.
 
@@ -16,6 +17,7 @@ use http::Extensions;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::access::{access_of, action, codec_hooks};
+use super::resources::NamedResource;
 use super::{Checked, status, v1};
 use ::access::Authorize;
 use model::Failure;
@@ -32,6 +34,12 @@ pub trait View: Clone + Send + Sync + 'static {
     /// caller sees all of it. There is no default, so that no service shows everything because
     /// somebody forgot.
     fn view<'a>(&'a self, call: &Extensions) -> impl Future<Output = Cow<'a, Self>> + Send;
+
+    /// Returns whether the setting of a resource permits callers on the network to name it.
+    /// `all`: what the request names. By default no setting permits anything.
+    fn permits(&self, _named: &NamedResource<'_>, _all: &[NamedResource<'_>]) -> bool {
+        false
+    }
 }
 
 /// Serves the handlers of a service.
@@ -99,6 +107,23 @@ fn withhold<T: Checked>(mut answer: Response<T>, lacked: &[&str]) -> Response<T>
         answer.get_mut().withhold(lacked);
     }
     answer
+}
+
+/// Checks what a caller on the network names of the server's resources.
+pub(super) fn permit_resources<S: View>(
+    service: &S,
+    request: &Request<impl Checked>,
+) -> Result<(), Failure> {
+    let mut all = Vec::new();
+    request.get_ref().resources(&mut all);
+    // Most requests name none: the caller is looked up for the others alone.
+    if all.is_empty() || access_of(request.extensions()).is_local() {
+        return Ok(());
+    }
+    match all.iter().find(|named| !service.permits(named, &all)) {
+        Some(named) => Err(named.refusal()),
+        None => Ok(()),
+    }
 }
 
 include!(concat!(env!("OUT_DIR"), "/handlers.rs"));

@@ -20,6 +20,10 @@ mod access;
 mod check;
 mod codec;
 pub mod handlers;
+mod resources;
+#[cfg(test)]
+#[path = "../../../../build/resources.rs"]
+mod resources_of_build;
 mod status;
 
 use std::sync::{LazyLock, OnceLock};
@@ -32,6 +36,7 @@ pub use access::{
 pub use check::{Checked, Violation};
 pub use codec::CheckedCodec;
 pub use gateway::{FOR_MODEL, INDEX_VERSION, SESSION_REMEMBERED, values as json};
+pub use resources::NamedResource;
 pub use status::{DOMAIN, invalid, outcome, refusal, status};
 
 /// Messages and services of `repertoire.v1`.

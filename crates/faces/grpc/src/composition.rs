@@ -17,7 +17,7 @@ use ::checks::Checks;
 use composition::{Composition, Spawn, TaskQuery};
 use contract::handlers::{self, Answer, View};
 use contract::json::from_struct;
-use contract::v1;
+use contract::{NamedResource, v1};
 use namespaces::VisibleSkills;
 use preflight::Installer;
 use tools::Tools;
@@ -71,6 +71,12 @@ impl View for CompositionService {
         let installer = self.installer.with_skills(registry);
         // `new` gives the view no viewer: what a caller sees is not narrowed a second time.
         Cow::Owned(Self::new(composition, tools, installer, checks))
+    }
+
+    fn permits(&self, named: &NamedResource<'_>, _: &[NamedResource<'_>]) -> bool {
+        // Compared with the roots where the folder is opened, for every caller: only there a link
+        // is seen.
+        named.setting == "install.roots"
     }
 }
 

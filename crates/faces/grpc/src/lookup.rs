@@ -16,7 +16,7 @@ use ::search::SearchIndex;
 use ::sync::Engine;
 use ::tools::Tools;
 use contract::handlers::{self, Answer, Messages, View};
-use contract::{FOR_MODEL, INDEX_VERSION, v1};
+use contract::{FOR_MODEL, INDEX_VERSION, NamedResource, v1};
 use namespaces::VisibleSkills;
 use preflight::Installer;
 use recommend::Advisor;
@@ -123,6 +123,12 @@ impl View for LookupService {
             installer,
             viewer: Viewer::default(),
         })
+    }
+
+    fn permits(&self, named: &NamedResource<'_>, _: &[NamedResource<'_>]) -> bool {
+        // Compared with the roots where the folder is opened, for every caller: only there a link
+        // is seen.
+        named.setting == "analysis.roots"
     }
 }
 

@@ -17,7 +17,7 @@ use ::search::SearchIndex;
 use ::sync::Engine;
 use admission::Peer;
 use contract::handlers::{self, Answer, ItemAuthorizer, Messages, View};
-use contract::v1;
+use contract::{NamedResource, v1};
 use lookup::Lookup;
 use model::{Reference, VersionSelector};
 use namespaces::VisibleSkills;
@@ -95,6 +95,10 @@ impl View for RegistryService {
                 ..self.clone()
             }),
         }
+    }
+
+    fn permits(&self, named: &NamedResource<'_>, all: &[NamedResource<'_>]) -> bool {
+        sources::permits(self.sources.engine(), named, all)
     }
 }
 
@@ -424,7 +428,7 @@ impl handlers::Registry for RegistryService {
         &self,
         request: Request<v1::AddSourceRequest>,
     ) -> Answer<v1::AddSourceResponse> {
-        sources::add(self.sources.engine(), request.into_inner()).await
+        sources::add(self.sources.engine(), request).await
     }
 
     async fn remove_source(

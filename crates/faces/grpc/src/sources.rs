@@ -1,17 +1,18 @@
 //! The rpcs of sources.
 
-use tonic::Response;
+use tonic::{Request, Response};
 
 use super::convert::time;
 use super::enums::same_variants;
 use super::{given, missing, wrong};
 use ::sync::{
-    Engine, Health, HealthStatus, Listed, Overall, RepositoryFacts, Skip, Source, SourceKind,
+    Engine, GITHUB_API, Health, HealthStatus, Listed, Overall, RepositoryFacts, Skip, Source,
+    SourceKind, is_web_address,
 };
 use contract::handlers::Answer;
-use contract::v1;
+use contract::{NamedResource, access_of, v1};
 use model::{Code, Failure};
-use secret::CredentialRef;
+use secret::{CredentialRef, NamedBy};
 
 /// The sources of skills, with what a caller may use of them.
 #[derive(Debug, Clone)]
@@ -97,7 +98,29 @@ fn credential_on_wire(credential: CredentialRef) -> v1::SecretReference {
     v1::SecretReference { env, file }
 }
 
-fn source(source: v1::Source) -> Result<Source, Failure> {
+/// The setting by which the addresses of sources are permitted.
+const ADDRESSES: &str = "sync.allow_networks";
+
+/// Returns whether a caller on the network may name an address or a secret for a source.
+pub(super) fn permits(
+    engine: &Engine,
+    named: &NamedResource<'_>,
+    all: &[NamedResource<'_>],
+) -> bool {
+    let reference = match (named.setting, named.field.rsplit('.').next()) {
+        // What its host leads to is checked whenever it is called.
+        (ADDRESSES, _) => return is_web_address(named.value),
+        ("sync.secrets", Some("env")) => CredentialRef::Env(named.value.to_owned()),
+        ("sync.secrets", Some("file")) => CredentialRef::File(named.value.into()),
+        _ => return false,
+    };
+    // A source without an address is GitHub's, or is refused.
+    let address = all.iter().find(|it| it.setting == ADDRESSES);
+    let address = address.map_or(GITHUB_API, |it| it.value);
+    engine.secret(&reference, NamedBy::Network, address).is_ok()
+}
+
+fn source(source: v1::Source, named_by: NamedBy) -> Result<Source, Failure> {
     let of = kind(source.kind()).ok_or_else(|| wrong("kind", "Required"))?;
     let v1::Source {
         source_id,
@@ -126,6 +149,7 @@ fn source(source: v1::Source) -> Result<Source, Failure> {
         interval_seconds,
         credential: credential(secret, "credential")?,
         webhook_secret: credential(webhook_secret, "webhook_secret")?,
+        named_by,
     })
 }
 
@@ -163,10 +187,15 @@ fn listed(listed: Listed) -> v1::SourceInfo {
 
 pub(super) async fn add(
     engine: &Engine,
-    request: v1::AddSourceRequest,
+    request: Request<v1::AddSourceRequest>,
 ) -> Answer<v1::AddSourceResponse> {
-    let given = request.source.ok_or_else(|| missing("source"))?;
-    let source = source(given)?;
+    let named_by = if access_of(request.extensions()).is_local() {
+        NamedBy::Operator
+    } else {
+        NamedBy::Network
+    };
+    let given = request.into_inner().source;
+    let source = source(given.ok_or_else(|| missing("source"))?, named_by)?;
     let added = engine.add(source).await?;
     Ok(Response::new(v1::AddSourceResponse {
         source: Some(listed(added)),

@@ -31,7 +31,11 @@ struct World {
 struct Folders;
 
 impl ::sync::Fetchers for Folders {
-    fn open(&self, at: &::sync::Source) -> Result<Arc<dyn ::sources::Fetch>, ::sources::Error> {
+    fn open(
+        &self,
+        at: &::sync::Source,
+        _: Option<&secrecy::SecretString>,
+    ) -> Result<Arc<dyn ::sources::Fetch>, ::sources::Error> {
         Ok(Arc::new(::sources::Directory::new(&at.location)?))
     }
 }

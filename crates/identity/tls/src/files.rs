@@ -135,10 +135,3 @@ fn read(setting: &'static str, path: &Path) -> Result<Vec<u8>, Mistake> {
     }
     Ok(bytes)
 }
-
-/// Tells whether everybody on the machine may read or write a file.
-pub(crate) fn is_open_to_others(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    // Not the group: Debian's `ssl-cert`, for one, gives services their keys by a group.
-    std::fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o006 != 0)
-}

@@ -11,8 +11,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{CERTIFICATE, Mistake, TlsConfig, TlsFiles};
-use crate::files::{Contents, is_open_to_others};
+use crate::files::Contents;
 use crate::loaded::Loaded;
+use config_file::is_open_to_others;
 use model::{Clock as _, Digest, SystemClock};
 
 /// The interval between polls of the files.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::Feature;
 use ::sync::{Fetchers, Source, SourceKind};
+use secrecy::SecretString;
 use sources::{Directory, Error, Fetch};
 
 /// Opens sources in folders.
@@ -23,7 +24,7 @@ impl Places {
 }
 
 impl Fetchers for Places {
-    fn open(&self, source: &Source) -> Result<Arc<dyn Fetch>, Error> {
+    fn open(&self, source: &Source, _: Option<&SecretString>) -> Result<Arc<dyn Fetch>, Error> {
         match source.kind {
             SourceKind::Directory => Ok(Arc::new(Directory::new(&source.location)?)),
             _ => Err(Error::NotBuilt(Feature::RemoteSources.name())),

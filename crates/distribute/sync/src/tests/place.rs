@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use model::{Digest, FilePath};
 use registry::Registry;
+use secrecy::SecretString;
 use sources::{Fetch, Files, Item, Listing, Look, RepositoryFacts, Work};
 use store::Store;
 use testing::Hands;
@@ -42,6 +43,7 @@ pub(super) fn source(id: &str) -> Source {
         interval_seconds: None,
         credential: None,
         webhook_secret: None,
+        named_by: secret::NamedBy::Operator,
     }
 }
 
@@ -210,7 +212,11 @@ impl Doubles {
 }
 
 impl Fetchers for Doubles {
-    fn open(&self, source: &Source) -> Result<Arc<dyn Fetch>, sources::Error> {
+    fn open(
+        &self,
+        source: &Source,
+        _: Option<&SecretString>,
+    ) -> Result<Arc<dyn Fetch>, sources::Error> {
         Ok(self.place(&source.id))
     }
 }
@@ -343,6 +349,7 @@ fn engine(
         attempts: 3,
         pause: Duration::from_millis(1),
         jitter: Arc::new(|| 0.5),
+        secrets: secret::Secrets::listing(&[listed("HOME", "https://github.com")]),
     };
     let (store, registry, places) = (store.clone(), registry.clone(), places.clone());
     Engine::open(
@@ -354,4 +361,10 @@ fn engine(
         options,
     )
     .expect("an engine")
+}
+
+/// A variable of the environment that callers on the network may name for an origin.
+fn listed(variable: &str, origin: &str) -> secret::ListedSecret {
+    let entry = serde_json::json!({"env": variable, "origin": origin});
+    serde_json::from_value(entry).expect("an entry")
 }

@@ -271,3 +271,67 @@ async fn sources_are_synced_when_they_are_due_and_when_something_happened_there(
     here.engine.close().await;
     keeping.await.expect("it ends");
 }
+
+#[tokio::test]
+async fn a_source_that_a_caller_on_the_network_names_has_the_listed_secrets_of_its_address() {
+    use secret::CredentialRef::{Env, File};
+    use secret::NamedBy::{Network, Operator};
+    let here = Here::new(&[]);
+    let variable = |name: &str| Env(name.to_owned());
+    let add = async |named_by, location: &str, credential| {
+        let added = here.engine.add(crate::Source {
+            location: location.to_owned(),
+            credential: Some(credential),
+            named_by,
+            ..source("acme")
+        });
+        let added = added.await.map(|listed| listed.source.named_by);
+        if added.is_ok() {
+            here.engine.remove("acme", false).await.expect("removed");
+        }
+        added.map_err(|error| error.to_string())
+    };
+    let (github, other) = ("https://github.com/acme/x", "https://gitlab.com/acme/x");
+    assert_eq!(add(Network, github, variable("HOME")).await, Ok(Network));
+    assert_eq!(add(Operator, other, variable("PATH")).await, Ok(Operator));
+    let refused = [
+        add(Network, other, variable("HOME")).await,
+        add(Network, github, variable("PATH")).await,
+        add(Network, github, variable("NO_SUCH_VARIABLE")).await,
+        add(Network, github, File("HOME".into())).await,
+        add(Network, github, File("/etc/hostname".into())).await,
+    ];
+    let words = "`sync.secrets` of the config file does not permit the secret that it names for this address";
+    assert_eq!(refused, std::array::from_fn(|_| Err(words.to_owned())));
+    // The secret of webhooks likewise, whenever one comes.
+    let hooked = async |name: &str| {
+        let added = here.engine.add(crate::Source {
+            webhook_secret: Some(variable(name)),
+            named_by: Network,
+            ..source("hooked")
+        });
+        added.await.expect("added");
+        let webhook = crate::Webhook {
+            signature: None,
+            token: Some("a guess"),
+            body: b"",
+        };
+        let refused = here
+            .engine
+            .receive("hooked", &webhook)
+            .expect_err("refused");
+        here.engine.remove("hooked", false).await.expect("removed");
+        matches!(refused, crate::Refused::Secret(_))
+    };
+    assert!(!hooked("HOME").await);
+    assert!(hooked("PATH").await);
+}
+
+#[test]
+fn a_source_that_was_stored_before_is_named_by_the_operator() {
+    let mut stored = serde_json::to_value(source("acme")).expect("a record");
+    let fields = stored.as_object_mut().expect("fields");
+    fields.remove("named_by").expect("it is stored");
+    let read: crate::Source = serde_json::from_value(stored).expect("a record");
+    assert_eq!(read, source("acme"));
+}
