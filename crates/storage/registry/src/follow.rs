@@ -54,10 +54,8 @@ pub(super) fn catalog(
                     Ok(head) => {
                         let mut head = head.map(|stored| stored.value);
                         if let Some(head) = &mut head {
-                            match claims_of(reader, &head.id.key()) {
-                                Ok(claims) => head.claims = claims,
-                                Err(error) => outcome = Err(error),
-                            }
+                            let before = catalog.any(&head.id.key());
+                            head.claims = claims_of(reader, head, before.map(|head| &**head));
                             renew(head, |key| Some(reader.get(&VERSIONS, key).ok()??.value));
                         }
                         catalog.apply(event, head);

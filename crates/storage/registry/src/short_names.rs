@@ -302,12 +302,20 @@ pub(super) fn all_claims(store: &Store) -> Result<HashMap<SkillKey, Claims>, Sto
     Ok(found)
 }
 
-/// Returns the claims of a skill.
-pub(super) fn claims_of(reader: Reader<'_>, key: &SkillKey) -> Result<Claims, StoreError> {
-    let claims = reader.scan(&CLAIMS, &prefix(key));
-    let claims = claims.map(|entry| {
-        let stored = entry?.1;
-        Ok((Arc::from(stored.value.name.as_str()), Claimed::from(stored)))
+/// Returns the claims of a skill after a commit, by those before it.
+pub(super) fn claims_of(reader: Reader<'_>, head: &Head, before: Option<&Head>) -> Claims {
+    let key = head.id.key();
+    let before = before.map_or_else(Claims::new, |before| before.claims.clone());
+    let all: Vec<_> = before.keys().cloned().chain(names(head)).collect();
+    let claims = all.into_iter().filter_map(|name| {
+        let at = (key.clone(), Digest::of(name.as_bytes()));
+        let claim = match reader.get(&CLAIMS, &at) {
+            Ok(stored) => stored.map(Claimed::from),
+            // What the commit has written is in memory. The rest cannot be read while the store is
+            // opened again, and is as it was.
+            Err(_) => before.get(&name).copied(),
+        };
+        Some((name, claim?))
     });
     claims.collect()
 }

@@ -69,8 +69,8 @@ fn copy(id: &str, same_name: bool, same_files: bool) -> (String, bool, bool) {
 async fn copies_of_a_skill_are_found_and_what_became_of_them() {
     let world = some_skills().await;
     let copies = [
-        copy("github/zeta/paybacks", false, false),
         copy("github/zeta/refunds", true, true),
+        copy("github/zeta/paybacks", false, false),
         copy("github/zeta/edited", false, false),
     ];
     assert_eq!(world.copies("github/acme/refunds").await, copies);
@@ -112,8 +112,8 @@ async fn what_a_skill_says_now_is_compared_and_copies_of_one_that_is_blocked_are
     assert_eq!(
         copies,
         [
-            copy("github/zeta/paybacks", false, false),
             copy("github/zeta/refunds", true, true),
+            copy("github/zeta/paybacks", false, false),
         ]
     );
     // What is blocked is nowhere found itself.
