@@ -8,7 +8,7 @@ use gateway::{Context, Gateway};
 use serde_json::{Value, json};
 use tonic_types::StatusExt as _;
 
-use super::{CONFIG, reason, role_token, token, transport};
+use super::{CONFIG, local, reason, role_token, token, transport};
 use crate::support::Server;
 use crate::support::web::{Answer, ask};
 use access::Role;
