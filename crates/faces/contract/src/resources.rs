@@ -227,6 +227,7 @@ mod tests {
         let caller = |principal| Access {
             caller: Arc::new(Caller::new(principal, Rights::to_all(Actions::all()))),
             signs_in: true,
+            limit: None,
             origin: network("grpc"),
         };
         let asked = |access: Option<Access>, service: Service| {
