@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use super::limits::Limits;
 use super::protocol::{ProtocolRouter, Protocols};
 use admission::{Admission, Full, Resource};
-use connection::{Coalesce, Socket, WatchedExecutor, peer_user, served_until};
+use connection::{Coalesce, Socket, WatchedExecutor, own_user, peer_user, served_until};
 use tls::{ClientCertificate, Secured, Tls};
 
 /// Bytes of a request's headers.
@@ -83,8 +83,7 @@ impl AcceptedConnection {
         if sign_in.asks_user() && address.ip().to_canonical().is_loopback() {
             let here = stream.local_addr().ok();
             let user = here.and_then(|here| peer_user(address, here));
-            let owner = rustix::process::geteuid().as_raw();
-            self.service.sign_in = sign_in.of_user(user, owner);
+            self.service.sign_in = sign_in.of_user(user, own_user());
         }
         self
     }

@@ -18,6 +18,12 @@ pub fn peer_user(peer: SocketAddr, here: SocketAddr) -> Option<u32> {
     }
 }
 
+/// Returns the user of this process.
+#[must_use]
+pub fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use std::io;
@@ -130,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_open_connection_has_the_user_of_its_client_and_a_closed_one_has_none() {
-        let own = rustix::process::geteuid().as_raw();
+        let own = own_user();
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let (client, server) = connected(address);
             assert_eq!(user_of(&server), Some(own), "{address}");
@@ -141,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_client_of_ipv4_is_found_behind_a_listener_for_both_families() {
-        let own = rustix::process::geteuid().as_raw();
+        let own = own_user();
         let listener = TcpListener::bind("[::]:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let client = TcpStream::connect(("127.0.0.1", port)).expect("a connection");

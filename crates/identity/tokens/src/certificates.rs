@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use crate::sign_in::actions;
+use crate::sign_in_config::actions;
 use crate::tokens::check_name;
 use access::{Actions, CertificateNames, Rights};
 use model::SkillPattern;

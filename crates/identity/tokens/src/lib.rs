@@ -29,6 +29,7 @@ mod certificates;
 mod error;
 mod secret;
 mod sign_in;
+mod sign_in_config;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -36,5 +37,6 @@ mod tokens;
 pub use certificates::{CertificateName, CertificateRule};
 pub use error::{Error, Unrecognized};
 pub use secret::{PREFIX, Secret};
-pub use sign_in::{Loopback, Mode, PresentedCredential, SignIn, SignInConfig, TokenExpiry};
+pub use sign_in::{PresentedCredential, SignIn, TokenExpiry};
+pub use sign_in_config::{Loopback, Mode, SignInConfig};
 pub use tokens::{NewToken, Token, Tokens};
