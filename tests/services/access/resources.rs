@@ -72,7 +72,7 @@ impl Files {
         let files = Self(TempDir::new().expect("a folder"));
         for (name, text) in [
             ("listed", "l1sted\n"),
-            ("other", "0ther\n"),
+            ("other", "an0th3r\n"),
             ("several", "one\ntwo\n"),
         ] {
             std::fs::write(files.0.path().join(name), text).expect("a file");
@@ -212,8 +212,8 @@ async fn a_listed_secret_goes_to_its_origin_and_the_local_caller_names_any() {
         let added = local(&server, &[&["source", "add"], args].concat());
         assert!(added.status.success(), "{added:?}");
     }
-    until(|| site.credentials().contains(&"Bearer 0ther".to_owned())).await;
-    assert!(!server.log().contains("l1sted") && !server.log().contains("0ther"));
+    until(|| site.credentials().contains(&"Bearer an0th3r".to_owned())).await;
+    assert!(!server.log().contains("l1sted") && !server.log().contains("an0th3r"));
 }
 
 /// Waits until something holds, which syncs in the background make so.

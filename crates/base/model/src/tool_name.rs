@@ -71,7 +71,7 @@ mod tests {
             "sql_query",
             "SQL QUERY",
             " sql-query\t",
-            "sQl_qUERY",
+            "sQl_QueRy",
         ] {
             let (name, tool) = find_tool(&tools, spelled).expect("a tool");
             assert_eq!(

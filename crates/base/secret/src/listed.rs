@@ -122,7 +122,7 @@ mod tests {
             path
         };
         let (good, several) = (file("good", "s3cret\n"), file("several", "one\ntwo\n"));
-        let (other, missing) = (file("other", "0ther\n"), folder.path().join("missing"));
+        let (other, missing) = (file("other", "an0th3r\n"), folder.path().join("missing"));
         let entry = |path: &PathBuf| {
             let path = path.display();
             format!("- {{file: {path}, origin: 'https://git.example.com'}}\n")
@@ -155,7 +155,10 @@ mod tests {
             .map(|(path, address)| read(path, NamedBy::Network, address).expect_err(address))
             .into();
         assert_eq!(words.len(), 1, "{words:?}");
-        assert_eq!(read(&other, NamedBy::Operator, "").as_deref(), Ok("0ther"));
+        assert_eq!(
+            read(&other, NamedBy::Operator, "").as_deref(),
+            Ok("an0th3r")
+        );
     }
 
     #[test]
