@@ -106,7 +106,7 @@ async fn fill(data: &Path, older: &Path) -> Vec<Skill> {
             let mut version = draft(&mut dice, &skill.id, 20_000, None);
             let mut files = (*version.files).clone();
             let size = if number % 4 == 0 { 250_000 } else { 15_000 };
-            files.insert("assets/noise.bin".to_owned(), dice.bytes(size).into());
+            files.insert("assets/noise.npy".to_owned(), dice.bytes(size).into());
             version.digest = harness::model::digest(&files);
             version.files = files.into();
             let mut ops = vec![Op::Publish(version)];

@@ -340,7 +340,7 @@ async fn a_server_that_is_compacted_serves_on_and_gives_space_back() {
         for _ in 0..10 {
             let mut draft = draft(&mut dice, &skill.id, 20_000, None);
             let files = Arc::make_mut(&mut draft.files);
-            files.insert("assets/more.bin".to_owned(), dice.bytes(waste).into());
+            files.insert("assets/more.npy".to_owned(), dice.bytes(waste).into());
             draft.digest = digest(files);
             let op = Op::Publish(draft);
             let answer = client.write(&skill.id, &op, "").await.expect("an answer");

@@ -41,7 +41,7 @@ async fn publish(client: &Client, number: usize, version: usize) {
     let rest = dice.bytes(BYTES / 2);
     let files = Files::from([
         ("SKILL.md".to_owned(), text.into()),
-        ("assets/rest.bin".to_owned(), rest.into()),
+        ("assets/rest.npy".to_owned(), rest.into()),
     ]);
     let draft = Draft {
         digest: digest(&files),

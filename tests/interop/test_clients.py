@@ -29,7 +29,7 @@ def test_clients_publish_a_folder_with_all_that_is_part_of_the_skill(server, tmp
     wanted = {
         "SKILL.md": skill_md(folder.name),
         "references/deep/page.md": b"# Page\n",
-        "assets/image.bin": bytes(range(256)),
+        "assets/image.npy": bytes(range(256)),
         ".env.example": b"KEY=\n",
     }
     left_out = [".git/config", "node_modules/a/index.js", "scripts/__pycache__/a.pyc", ".env", "id_rsa", ".DS_Store", "a.pem"]
@@ -54,7 +54,7 @@ def test_clients_publish_a_folder_with_all_that_is_part_of_the_skill(server, tmp
 @each_language
 def test_clients_refuse_a_folder_over_the_limits_or_with_patterns_before_they_send_it(server, tmp_path, language):
     for name, path, size, message in [
-        ("large", "big.bin", (16 << 20) + 1, "with big.bin the skill has more than 16 MiB"),
+        ("large", "big.npy", (16 << 20) + 1, "with big.npy the skill has more than 16 MiB"),
         ("patterns", ".skillignore", 1, ".skillignore says what stays out of the skill, which this client does not read"),
     ]:
         folder = tmp_path / name

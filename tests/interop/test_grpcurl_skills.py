@@ -175,7 +175,7 @@ def history(grpcurl, skill_id):
     """Publishes two versions of a skill."""
     name = skill_id.rsplit("/", 1)[1]
     old = {"SKILL.md": skill_md(name, "one\ntwo\n", version="1.0.0"), "old.md": b"old\n"}
-    new = {"SKILL.md": skill_md(name, "one\n2\n", version="1.1.0"), "new.bin": b"\xff\x00"}
+    new = {"SKILL.md": skill_md(name, "one\n2\n", version="1.1.0"), "new.npy": b"\xff\x00"}
     published(grpcurl, skill_id, old)
     published(grpcurl, skill_id, new, changeSummary="Two")
     return old, new
@@ -262,9 +262,9 @@ def test_two_versions_are_compared_field_by_field_and_file_by_file(grpcurl):
                 "lineComparison": "LINE_COMPARISON_COMPARED",
             },
             {
-                "path": "new.bin",
+                "path": "new.npy",
                 "type": "CHANGE_TYPE_ADDED",
-                "newDigest": digest(new["new.bin"]),
+                "newDigest": digest(new["new.npy"]),
                 "newSizeBytes": "2",
                 "lineComparison": "LINE_COMPARISON_NOT_TEXT",
             },

@@ -165,7 +165,7 @@ def test_skills_are_served_as_the_extension_says(server, tmp_path, scenario):
         "SKILL.md": skill_md("with-folders", "See `references/deep/more.md`.\n"),
         "references/more.md": b"# More\n",
         "references/deep/more.md": b"# Deeper\n",
-        "assets/pixel.bin": bytes(range(256)),
+        "assets/pixel.npy": bytes(range(256)),
     })
     report = conformance(localhost(server), "--scenario", scenario, work=tmp_path)
     assert report.passed([scenario]) == {scenario: SKILLS[scenario]}, report.others or report.text

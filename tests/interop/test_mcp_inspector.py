@@ -97,7 +97,7 @@ def test_all_skills_verify_with_the_digests_of_all_their_files(server, connect, 
         publish(server, "github/inspector/with-files", {
             "SKILL.md": skill_md("with-files"),
             "references/more.md": "ünïcode\r\n".encode(),
-            "assets/pixel.bin": bytes(range(256)),
+            "assets/pixel.npy": bytes(range(256)),
         })
         front = "name: {0}\ndescription: |\n  Of more lines,\n  with an end.\n{1}"
         for name, more in [("of-lines", ""), ("repaired", "note: **bold** text\n"), ("dropped", "note: *x\n  *y\n")]:
@@ -180,7 +180,7 @@ def standard_skills(server, transport):
 
 @pytest.mark.parametrize("transport", ["http", "bridge"])
 def test_an_entry_names_the_digest_of_each_file(server, connect):
-    files = {"SKILL.md": skill_md("digests"), "assets/pixel.bin": bytes(range(255, -1, -1))}
+    files = {"SKILL.md": skill_md("digests"), "assets/pixel.npy": bytes(range(255, -1, -1))}
     publish(server, "github/inspector/digests", files)
     uri = "skill://github/inspector/digests"
     result = connect().result("skills/get", "--uri", f"{uri}/SKILL.md")

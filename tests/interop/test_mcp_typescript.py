@@ -109,7 +109,7 @@ def test_a_cancelled_call_frees_what_it_held(start, tmp_path, script):
 @pytest.mark.parametrize("sdk", ["v2"])
 def test_the_skills_client_verifies_every_file(server, script, transport):
     if transport != "stdio":
-        files = {"SKILL.md": skill_md("verified"), "assets/all.bin": bytes(range(256)), "b/c/ü d.md": "ü\r\n".encode()}
+        files = {"SKILL.md": skill_md("verified"), "assets/all.npy": bytes(range(256)), "b/c/ü d.md": "ü\r\n".encode()}
         publish(server, "github/typescript/verified", files)
     with script("skills") as verifying:
         told = {said["skill"]: said["files"] for said in verifying.rest()}

@@ -546,7 +546,7 @@ VERSIONS = [
     *wrong_names("GetMetrics", "usage"),
 ]
 
-GOOD = as_json({"SKILL.md": skill_md("checked"), "data.bin": b"\xff\x00"})
+GOOD = as_json({"SKILL.md": skill_md("checked"), "data.npy": b"\xff\x00"})
 BROKEN = as_json({"SKILL.md": b"---\nname: broken\ndescription: [1, 2]\nname: twice\n---\nbody\n"})
 ODD = as_json({"SKILL.md": skill_md("An Odd Name!")})
 CHECKS = [

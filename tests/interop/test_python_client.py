@@ -35,7 +35,7 @@ def test_fifty_skills_over_one_stream_are_answered_in_order_and_two_bad_ones_sto
     def contents(n):
         if n == 7:
             return {"SKILL.md": b"---\nname: bulk-07\n---\nno description\n"}
-        return {"SKILL.md": skill_md(f"bulk-{n:02}", f"Body {n}\n"), "data.bin": bytes([n]) * (n * 1000)}
+        return {"SKILL.md": skill_md(f"bulk-{n:02}", f"Body {n}\n"), "data.npy": bytes([n]) * (n * 1000)}
 
     def items():
         for n in range(50):
@@ -107,7 +107,7 @@ def test_an_archive_holds_the_published_bytes_and_is_the_same_every_time(server)
     contents = {
         "SKILL.md": skill_md("archived", version="2.1.0"),
         "references/deep/er.md": "ünïcode\r\n".encode(),
-        "scripts/big.bin": bytes(n * n % 251 for n in range(300_000)),
+        "scripts/big.npy": bytes(n * n % 251 for n in range(300_000)),
         "empty": b"",
         "references/" + "long-" * 30 + "name.md": b"long\n",
     }
@@ -131,7 +131,7 @@ def test_an_archive_holds_the_published_bytes_and_is_the_same_every_time(server)
 
 
 def test_a_deadline_is_honoured(server):
-    contents = {"SKILL.md": skill_md("late"), "big.bin": b"x" * (4 * MIB)}
+    contents = {"SKILL.md": skill_md("late"), "big.npy": b"x" * (4 * MIB)}
     began = time.monotonic()
     try:
         publish_late = registry_pb2.PublishSkillRequest(skill_id="github/acme/late", files=files(contents))
@@ -152,15 +152,15 @@ def test_a_deadline_ends_a_watch(server):
 
 
 def test_five_mebibytes_go_there_and_back(server):
-    contents = {"SKILL.md": skill_md("large"), "large.bin": bytes(range(256)) * (5 * MIB // 256)}
+    contents = {"SKILL.md": skill_md("large"), "large.npy": bytes(range(256)) * (5 * MIB // 256)}
     publish(server, "github/acme/large", contents)
-    request = lookup_pb2.ReadFileRequest(skill_id="github/acme/large", path="large.bin")
-    assert server.lookup().ReadFile(request, timeout=SECONDS).content == contents["large.bin"]
+    request = lookup_pb2.ReadFileRequest(skill_id="github/acme/large", path="large.npy")
+    assert server.lookup().ReadFile(request, timeout=SECONDS).content == contents["large.npy"]
     part = lookup_pb2.ReadFileRequest(
-        skill_id="github/acme/large", path="large.bin", offset_bytes=3 * MIB + 1, limit_bytes=1000
+        skill_id="github/acme/large", path="large.npy", offset_bytes=3 * MIB + 1, limit_bytes=1000
     )
     answer = server.lookup().ReadFile(part, timeout=SECONDS)
-    assert answer.content == contents["large.bin"][3 * MIB + 1 :][:1000]
+    assert answer.content == contents["large.npy"][3 * MIB + 1 :][:1000]
 
 
 def test_a_skill_of_more_than_sixteen_mebibytes_is_refused_in_words(server):

@@ -25,12 +25,12 @@ FILES = {
     "with-bom.txt": b"\xef\xbb\xbfbom\r\nand\rall\n\n",
     "separators.txt": "a\u2028b\u2029c\u0085d\v\f\x00\x1b[31m\x7f\ufffe \U0001f600 e\u0301".encode(),
     "not/utf-8.txt": "caf\xe9".encode("latin-1"),
-    "deep/er/still/data.bin": bytes(range(256)) * 300,
+    "deep/er/still/data.npy": bytes(range(256)) * 300,
     "logo.png": b"\x89PNG\r\n\x1a\n\x00\xff",
     "a name & %41 #1+=.md": b"# Odd name\n",
     "ünï/cödé.md": b"# \xc3\xa9\n",
 }
-BINARY = {"not/utf-8.txt", "deep/er/still/data.bin", "logo.png"}
+BINARY = {"not/utf-8.txt", "deep/er/still/data.npy", "logo.png"}
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +203,7 @@ def test_by_the_command_line(skill):
 
 
 def test_in_parts(skill):
-    path = "deep/er/still/data.bin"
+    path = "deep/er/still/data.npy"
     found, part = b"", 10_007
     while True:
         target = f"/api/v1/skills/{ID}/files/{path}?offset_bytes={len(found)}&limit_bytes={part}"
@@ -281,8 +281,8 @@ def test_a_large_file_goes_in_and_comes_out(server, tmp_path, name):
         try:
             # Over stdio the client for Python takes a time that grows with the square of a line.
             large = LARGE if name in ("grpc", "http", "rest") else LARGE[: len(LARGE) // 3]
-            file = {"skill_id": f"github/large/{name}", "path": "large.bin"}
-            files = as_json({"SKILL.md": skill_md(name), "large.bin": large})
+            file = {"skill_id": f"github/large/{name}", "path": "large.npy"}
+            files = as_json({"SKILL.md": skill_md(name), "large.npy": large})
             published = face.ask("PublishSkill", {"skill_id": file["skill_id"], "files": files})
             assert published["outcome"] == "created", published
             if name in ("grpc", "rest"):
@@ -291,4 +291,4 @@ def test_a_large_file_goes_in_and_comes_out(server, tmp_path, name):
                 found = base64.b64decode(face.read(f"skill://{file['skill_id']}/{file['path']}").blob)
         finally:
             face.close()
-    assert sums({"large.bin": found}) == sums({"large.bin": large})
+    assert sums({"large.npy": found}) == sums({"large.npy": large})

@@ -363,7 +363,7 @@ pub fn draft(dice: &mut Dice, id: &str, most: usize, declared: Option<Version>) 
     }
     if dice.percent(15) {
         let size = length(dice, most);
-        files.insert("assets/noise.bin".to_owned(), dice.bytes(size).into());
+        files.insert("assets/noise.npy".to_owned(), dice.bytes(size).into());
     }
     Draft {
         digest: digest(&files),

@@ -24,7 +24,7 @@ async fn write_until_refused(client: &Client, dice: &mut Dice) -> Vec<Left> {
         let mut version = draft(dice, &id, 1_000, None);
         let mut files = (*version.files).clone();
         let size = 20_000 + dice.index(80_000);
-        files.insert("assets/noise.bin".to_owned(), dice.bytes(size).into());
+        files.insert("assets/noise.npy".to_owned(), dice.bytes(size).into());
         version.digest = harness::model::digest(&files);
         version.files = files.into();
         let op = Op::Publish(version);

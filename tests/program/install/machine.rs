@@ -266,7 +266,7 @@ async fn an_audit_says_what_was_changed_withdrawn_and_blocked_since() {
     assert_eq!((code, findings), (4, json!(["withdrawn: It pays twice"])));
     let block = v1::UpdateBlocklistRequest {
         action: v1::BlocklistAction::Add.into(),
-        skill_id: "refunds".to_owned(),
+        skill_id: "github/acme/refunds".to_owned(),
         reason: "It steals keys".to_owned(),
         ..Default::default()
     };

@@ -247,7 +247,7 @@ async fn who_is_elsewhere_may_look_and_not_touch_and_a_block_names_what_is_insta
     assert_eq!(priorities["priorities"][0]["priority"], 1);
     let block = v1::UpdateBlocklistRequest {
         action: v1::BlocklistAction::Add.into(),
-        skill_id: "refunds".to_owned(),
+        skill_id: "github/acme/refunds".to_owned(),
         reason: "It steals keys".to_owned(),
         ..Default::default()
     };
