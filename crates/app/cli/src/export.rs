@@ -19,7 +19,7 @@ use store::AtomicFile;
 const EXAMPLES: &str = "\
 Examples:
   repertoire export refunds                            refunds-1.2.0.tar.gz, here
-  repertoire export refunds --at 3 --held              a version that waits for review
+  repertoire export github/acme/refunds --at 3 --held  a version that waits for review
   repertoire export --all ./skills                     every skill, as a tree of files
   repertoire export --all ./mirror --namespace github/acme --git --push git@example.com:acme/skills.git
 

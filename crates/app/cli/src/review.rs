@@ -12,9 +12,10 @@ const EXAMPLES: &str = "\
 Examples:
   repertoire review                                    what waits
   repertoire review show refunds 3                     all that was found in version 3
-  repertoire review show refunds 3 --diff              what it changes
-  repertoire review show refunds 3 --files             its files
-  repertoire review show refunds 3 --read run.sh       one of them
+  repertoire review show github/acme/refunds 3 --diff  what it changes
+  repertoire review show github/acme/refunds 3 --files its files
+  repertoire review show github/acme/refunds 3 --read run.sh
+                                                       one of them
   repertoire review approve github/acme/refunds 3 --reason 'Read it; the address is our own'
   repertoire review reject github/acme/refunds 3 --reason 'It sends ~/.ssh to another host'";
 

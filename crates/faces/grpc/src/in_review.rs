@@ -22,7 +22,7 @@ pub(super) async fn read(
         path,
     } = request;
     let (id, version) = (
-        service.stored.id(&skill_id)?,
+        service.stored.full_id(&skill_id)?,
         selector(version_number, &semantic_version)?,
     );
     let described = service.registry.in_review(&id, &version)?;
@@ -51,7 +51,7 @@ pub(super) async fn diff(
         from_version,
         from_semantic_version,
     } = request;
-    let id = service.stored.id(&skill_id)?;
+    let id = service.stored.full_id(&skill_id)?;
     let to = selector(version_number, &semantic_version)?;
     let from = selector(from_version, &from_semantic_version)?;
     let from = (from != VersionSelector::Active).then_some(from);
@@ -72,7 +72,7 @@ pub(super) async fn export(
         semantic_version,
         format,
     } = request;
-    let id = service.stored.id(&skill_id)?;
+    let id = service.stored.full_id(&skill_id)?;
     let version = selector(version_number, &semantic_version)?;
     let format = convert::archive_format(v1::ArchiveFormat::try_from(format).unwrap_or_default());
     let archive = service.registry.export_in_review(&id, &version, format);

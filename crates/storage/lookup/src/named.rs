@@ -103,15 +103,6 @@ impl Lookup {
         Ok(self.registry.export(&head.id, query).await?)
     }
 
-    /// Returns the id of a skill, which need not exist.
-    ///
-    /// # Errors
-    /// A short name leads nowhere.
-    pub fn id(&self, skill: &str) -> Result<SkillId, Error> {
-        let id = skill.parse();
-        id.or_else(|_| Ok(self.head(&Reference::parse(skill))?.id.clone()))
-    }
-
     /// Writes to a skill that a caller names by its full id.
     ///
     /// # Errors

@@ -344,7 +344,7 @@ async fn an_audit_looks_at_what_is_installed_or_at_the_skill_that_is_named() {
     assert_eq!(
         found.recommendations,
         [
-            "github/a/needy: Install sound (missing required skill)",
+            "github/a/needy: Install github/a/sound (missing required skill)",
             "github/a/stale: Install it again (installed files differ)",
             "github/b/gone: Uninstall it, or install a version that is there (version that this \
              server does not hand out)",
