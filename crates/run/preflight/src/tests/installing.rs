@@ -43,7 +43,10 @@ async fn what_requires_a_skill_is_told_when_it_is_removed_and_what_is_missing_wh
         tip.rsplit(": ").next().unwrap_or_default().to_owned()
     };
     assert_eq!(missing("github/acme/apart").await, "");
-    assert_eq!(missing("github/acme/above").await, "base, github/acme/more");
+    assert_eq!(
+        missing("github/acme/above").await,
+        "github/acme/base, github/acme/more"
+    );
     let forced = InstallRequest {
         force: true,
         ..wanted("github/acme/above")
