@@ -25,7 +25,9 @@ LANGUAGES = {
 }
 
 TOKEN = "a token of the tests".replace(" ", "-")
+# The proxy is another user of this machine.
 CONFIG = f"""
+access: {{loopback: anyone}}
 tools:
   workers:
     - name: text-stats

@@ -168,6 +168,7 @@ def test_a_list_shows_level_one_and_where_to_watch_from(grpcurl):
     assert answer.pop("resumeToken")
     one = {"id": "github/solo/one", "name": "one", "description": "Use it in a test.", "category": "solo"}
     one |= {"version": "3.0.0", "shortName": "one", "standard": True, "uri": "skill://github/solo/one/SKILL.md"}
+    one["securityScanStatus"] = "SCAN_STATUS_PASSED"
     assert answer == {"skills": [one]}
 
 

@@ -1015,7 +1015,7 @@ def from_afar(value):
 
 def without_installed(value):
     """An answer without what only a caller on the server's machine is told: that a skill is not installed there."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) and not isinstance(value, Refused):
         known = {name: inner for name, inner in value.items() if (name, inner) != ("installed", False)}
         return {name: without_installed(inner) for name, inner in known.items()}
     return [without_installed(item) for item in value] if isinstance(value, list) else value

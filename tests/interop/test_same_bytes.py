@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 from conftest import need_grpcurl
 from faces import Grpc, Refused, Rest, exchange, over_http, over_stdio
-from harness import BIN, CALL_SECONDS, Grpcurl, as_json, clean_environment, publish, read_file, skill_md
+from harness import BIN, CALL_SECONDS, Grpcurl, Server, as_json, clean_environment, publish, read_file, skill_md
 from raw import Http
 from repertoire.v1 import registry_pb2
 
@@ -34,11 +34,17 @@ BINARY = {"not/utf-8.txt", "deep/er/still/data.npy", "logo.png"}
 
 
 @pytest.fixture(scope="module")
-def skill(server):
-    """The server with the skill. Its first version is another one, so that bytes are those of the active one."""
+def skill(tmp_path_factory):
+    """A server with the skill. Its first version is another one, so that bytes are those of the active one."""
+    folder = tmp_path_factory.mktemp("bytes")
+    # A file that nobody can read would hold the version for a review.
+    (folder / "repertoire.yaml").write_text("trust: {hold: failed}\n")
+    server = Server(folder / "data", "--config", str(folder / "repertoire.yaml")).ready()
     publish(server, ID, {"SKILL.md": FILES["SKILL.md"] + b"\r\nBefore\r\n"})
     publish(server, ID, FILES)
-    return server
+    yield server
+    assert server.stop() == 0, server.log.text()
+    assert "panicked" not in server.log.text(), server.log.text()
 
 
 @pytest.fixture(scope="module", params=["http", "http-legacy", "bridge"])
