@@ -121,7 +121,7 @@ def test_by_address(mcp):
 
 def test_by_name(mcp):
     result = mcp.call("skill", {"command": NAME}, "skills")
-    (content,) = result.content
+    *_warning, content = result.content
     assert content.text == result.structured_content["content"]
     assert sums({"SKILL.md": content.text.encode()}) == {"SKILL.md": EXPECTED["SKILL.md"]}
 
