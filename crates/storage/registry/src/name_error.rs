@@ -12,8 +12,6 @@ pub enum NameError {
         name: String,
         /// The deleted skill.
         holder: SkillId,
-        /// Other skills of the name.
-        others: Vec<SkillId>,
     },
     /// The name belongs to a skill of a namespace that has other owners.
     #[error("'{name}' is the name of {holder}, whose namespace belongs to others")]
@@ -39,14 +37,14 @@ impl From<NameError> for Failure {
     fn from(error: NameError) -> Self {
         let message = error.to_string();
         match error {
-            NameError::OfDeleted { name, holder, others } => {
-                let failure = Self::new(Code::SkillNotFound, message)
+            // No other skill of the name is suggested: a caller that follows the suggestion would
+            // load the skill of a stranger that the reservation keeps from it.
+            NameError::OfDeleted { name, holder } => {
+                Self::new(Code::SkillNotFound, message)
                     .detail("skill_id", name)
-                    .detail("holder_id", &holder);
-                let failure = others.iter().fold(failure, |failure, other| {
-                    failure.suggest(format!("Name another skill by its id, such as {other}"))
-                });
-                failure.suggest("The owner of its namespace or the operator can give the name to another skill (`repertoire namespace give`)")
+                    .detail("holder_id", &holder)
+                    .suggest("Search for the task to find another skill")
+                    .suggest("The owner of its namespace or the operator can give the name to another skill (`repertoire namespace give`)")
             }
             NameError::OfOthers { name, holder } => Self::new(Code::NameHeld, message)
                 .detail("name", name)

@@ -107,12 +107,11 @@ impl Catalog {
     #[must_use]
     pub fn not_found(&self, asked: &str) -> Error {
         let holder = self.spelled(asked).and_then(|name| self.holder(&name));
-        let others = self.some_named(asked);
-        if let Some(holder) = holder.filter(|head| head.deleted && !others.is_empty()) {
+        let has_others = !self.some_named(asked).is_empty();
+        if let Some(holder) = holder.filter(|head| head.deleted && has_others) {
             return NameError::OfDeleted {
                 name: asked.to_owned(),
                 holder: holder.id.clone(),
-                others,
             }
             .into();
         }

@@ -73,7 +73,7 @@ async fn the_name_of_a_withdrawn_a_blocked_or_a_deleted_skill_is_reserved() {
     assert_eq!(failure.code, Code::SkillNotFound);
     assert_eq!(
         failure.suggestions.first().map(String::as_str),
-        Some("Name another skill by its id, such as aaa/guest/refunds")
+        Some("Search for the task to find another skill")
     );
     // Nothing but the name is left of it.
     assert_eq!(world.registry.catalog().len(), 1);
