@@ -20,7 +20,9 @@ use tokio_util::task::TaskTracker;
 use super::limits::Limits;
 use super::protocol::{ProtocolRouter, Protocols};
 use admission::{Admission, Full, Resource};
-use connection::{Coalesce, Socket, WatchedExecutor, own_user, peer_user, served_until};
+use connection::{
+    Coalesce, Socket, WatchedExecutor, gives_peer_users, own_user, peer_user, served_until,
+};
 use tls::{ClientCertificate, Secured, Tls};
 
 /// Bytes of a request's headers.
@@ -74,13 +76,15 @@ struct AcceptedConnection {
     read: Duration,
     /// Cancelled when it is to finish.
     closing: CancellationToken,
+    /// What it may do depends on the user of its client.
+    asks_user: bool,
 }
 
 impl AcceptedConnection {
     /// Limits what another user of this machine may do, where that matters.
     fn of_user(mut self, stream: &TcpStream, address: SocketAddr) -> Self {
         let sign_in = &self.service.sign_in;
-        if sign_in.asks_user() && address.ip().to_canonical().is_loopback() {
+        if self.asks_user && address.ip().to_canonical().is_loopback() {
             let here = stream.local_addr().ok();
             let user = here.and_then(|here| peer_user(address, here));
             self.service.sign_in = sign_in.of_user(user, own_user());
@@ -154,6 +158,13 @@ pub(super) async fn serve(
     stopping: impl Future<Output = ()>,
 ) {
     let builder = builder(&limits);
+    let mut asks_user = service.sign_in.asks_user();
+    if asks_user && !gives_peer_users() {
+        tracing::warn!(
+            "this system does not give the user of a connection, so every user of this machine may call: see access.loopback"
+        );
+        asks_user = false;
+    }
     let (connections, closing) = (TaskTracker::new(), CancellationToken::new());
     loop {
         let accepted = tokio::select! {
@@ -198,6 +209,7 @@ pub(super) async fn serve(
             first: limits.header_time(),
             read: limits.read_time(),
             closing: closing.child_token(),
+            asks_user,
         };
         let tls = tls.clone();
         connections.spawn(async move {

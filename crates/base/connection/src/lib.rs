@@ -23,7 +23,7 @@ mod socket;
 
 pub use coalesce::Coalesce;
 pub use graceful_shutdown::served_until;
-pub use peer_user::{own_user, peer_user};
+pub use peer_user::{gives_peer_users, own_user, peer_user};
 pub use reader::{Polled, WatchedExecutor, note_polled};
 pub use short_path::ShortPath;
 pub use socket::Socket;

@@ -3,7 +3,7 @@
 //! Linux has it with the socket of the other end, and gives it by `sock_diag(7)`: one question
 //! about one socket, however many there are.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 
 /// Returns the user of the process that made a connection within this machine, from `peer` to
 /// `here`; `None` where the system does not give it.
@@ -16,6 +16,19 @@ pub fn peer_user(peer: SocketAddr, here: SocketAddr) -> Option<u32> {
         let _ = (peer, here);
         None
     }
+}
+
+/// Returns whether the system gives the users of connections: a sandbox may have no `sock_diag`.
+#[must_use]
+pub fn gives_peer_users() -> bool {
+    let connect = || {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let here = listener.local_addr()?;
+        let client = TcpStream::connect(here)?;
+        let user = peer_user(client.local_addr()?, here);
+        std::io::Result::Ok(user == Some(own_user()))
+    };
+    connect().unwrap_or(false)
 }
 
 /// Returns the user of this process.
@@ -118,8 +131,6 @@ mod linux {
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
-    use std::net::{TcpListener, TcpStream};
-
     use super::*;
 
     fn connected(address: &str) -> (TcpStream, TcpStream) {
@@ -154,6 +165,11 @@ mod tests {
         let (server, _) = listener.accept().expect("a connection");
         assert_eq!(user_of(&server), Some(own));
         drop(client);
+    }
+
+    #[test]
+    fn this_system_gives_the_users_of_connections() {
+        assert!(gives_peer_users());
     }
 
     #[test]
