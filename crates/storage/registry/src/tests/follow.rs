@@ -156,22 +156,32 @@ proptest! {
 async fn what_is_written_while_the_heads_are_read_is_there() {
     let world = World::new();
     let store = world.registry.store().clone();
+    // A registry is opened for each write: as many as fit in the time would slow the writers that
+    // they follow, and so be ever more.
+    let (written, mut done) = tokio::sync::mpsc::unbounded_channel();
     let writers = (0..8).map(|writer| {
-        let registry = world.registry.clone();
+        let (registry, written) = (world.registry.clone(), written.clone());
         tokio::spawn(async move {
             let id = format!("github/acme/skill-{writer}");
             for (body, version) in (0..12).zip(1..) {
                 write(&registry, &id, Write::Publish, body).await;
+                written.send(()).expect("a reader");
                 write(&registry, &id, Write::Yank(1 + version / 2), body).await;
+                written.send(()).expect("a reader");
             }
         })
     });
     let writers: Vec<_> = writers.collect();
-    let mut opened = Vec::new();
-    while !writers.iter().all(tokio::task::JoinHandle::is_finished) {
+    drop(written);
+    let (mut opened, mut meanwhile) = (Vec::new(), 0);
+    while done.recv().await.is_some() {
+        meanwhile += usize::from(!writers.iter().all(tokio::task::JoinHandle::is_finished));
         opened.push(open(&store));
-        tokio::task::yield_now().await;
     }
+    assert!(
+        meanwhile > 0,
+        "all were written before the first was opened"
+    );
     for writer in writers {
         writer.await.expect("a writer");
     }
