@@ -156,37 +156,30 @@ proptest! {
 async fn what_is_written_while_the_heads_are_read_is_there() {
     let world = World::new();
     let store = world.registry.store().clone();
-    // A registry is opened for each write: as many as fit in the time would slow the writers that
-    // they follow, and so be ever more.
-    let (written, mut done) = tokio::sync::mpsc::unbounded_channel();
-    let writers = (0..8).map(|writer| {
-        let (registry, written) = (world.registry.clone(), written.clone());
-        tokio::spawn(async move {
-            let id = format!("github/acme/skill-{writer}");
-            for (body, version) in (0..12).zip(1..) {
-                write(&registry, &id, Write::Publish, body).await;
-                written.send(()).expect("a reader");
-                write(&registry, &id, Write::Yank(1 + version / 2), body).await;
-                written.send(()).expect("a reader");
-            }
-        })
-    });
-    let writers: Vec<_> = writers.collect();
-    drop(written);
-    let (mut opened, mut meanwhile) = (Vec::new(), 0);
-    while done.recv().await.is_some() {
-        meanwhile += usize::from(!writers.iter().all(tokio::task::JoinHandle::is_finished));
-        opened.push(open(&store));
-    }
-    assert!(
-        meanwhile > 0,
-        "all were written before the first was opened"
-    );
-    for writer in writers {
-        writer.await.expect("a writer");
-    }
-    let expected = whole(&open(&store));
-    for registry in [world.registry].iter().chain(&opened) {
-        assert_eq!(whole(registry), expected);
+    // In rounds: each registry that is open follows the writers and slows them, so as many as fit in
+    // the time would be ever more.
+    for round in 0..16 {
+        let writers = (0..8).map(|writer| {
+            let registry = world.registry.clone();
+            tokio::spawn(async move {
+                let id = format!("github/acme/skill-{writer}");
+                write(&registry, &id, Write::Publish, round).await;
+                let last = u32::try_from(round).expect("a number");
+                write(&registry, &id, Write::Yank(1 + last / 2), round).await;
+            })
+        });
+        let writers: Vec<_> = writers.collect();
+        let mut opened = Vec::new();
+        while opened.len() < 24 && !writers.iter().all(tokio::task::JoinHandle::is_finished) {
+            opened.push(open(&store));
+            tokio::task::yield_now().await;
+        }
+        for writer in writers {
+            writer.await.expect("a writer");
+        }
+        let expected = whole(&open(&store));
+        for registry in [world.registry.clone()].iter().chain(&opened) {
+            assert_eq!(whole(registry), expected);
+        }
     }
 }
