@@ -48,6 +48,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderMap;
+use jiff::Timestamp;
 use serde::Deserialize;
 use tokio::sync::watch;
 
@@ -147,6 +148,11 @@ impl Audit {
     /// The store cannot be read or written.
     pub async fn resume(&self) -> Result<(), Error> {
         let store = &self.0.store;
+        let last = store.links_back(0, u64::MAX).next();
+        // A trail whose last record cannot be read loses none by its age.
+        let last = last.map(|link| link.and_then(|link| Self::read(&link)));
+        let last = last.map(|entry| entry.map_or(Timestamp::UNIX_EPOCH, |entry| entry.event.at));
+        self.0.writing.lock().await.begin(last);
         let known = store.get(&STATE, LOG)?;
         let (revision, known) = known.map(|known| (known.revision, known.value)).unzip();
         // A restore or a salvage gives the log another identity: only then the trail may have

@@ -121,3 +121,66 @@ async fn a_record_is_kept_for_all_of_its_days() {
     world.clock.pass(SignedDuration::from_hours(1));
     assert_eq!(kinds().await, [EventKind::Pruned, EventKind::Call]);
 }
+
+/// A server that starts on the trail of another one, after some days by its clock.
+async fn started_after(before: &World, days: i64, keep_days: u64) -> World {
+    let config = AuditConfig {
+        keep_days,
+        ..AuditConfig::default()
+    };
+    let world = world_of(before.store.clone(), config);
+    *world.clock.now.lock().expect("a time") = *before.clock.now.lock().expect("a time");
+    world.clock.pass(SignedDuration::from_hours(24 * days));
+    world.audit.resume().await.expect("resumed");
+    world
+}
+
+impl World {
+    /// Lets some hours pass for the server, by its clock as well.
+    async fn runs(&self, hours: u64) {
+        tokio::time::advance(Duration::from_secs(3_600 * hours)).await;
+        let hours = i64::try_from(hours).expect("a few");
+        self.clock.pass(SignedDuration::from_hours(hours));
+    }
+
+    /// The number of records that are left after a write.
+    async fn left(&self) -> usize {
+        self.audit.write().await.expect("written");
+        self.listed(&Filter::default()).len()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_with_a_wrong_clock_removes_nothing_and_the_next_one_a_share_each_day() {
+    let before = world(AuditConfig::default());
+    before.audit.resume().await.expect("resumed");
+    append(&before, 400).await;
+    let wrong = started_after(&before, 730, 30).await;
+    wrong.call(&token("ci"), None).await;
+    assert_eq!(wrong.left().await, 401);
+    wrong.runs(20 * 24).await;
+    assert_eq!(wrong.left().await, 401);
+    // Its own records tell the next start the wrong time: a fifteenth a day goes, as for thirty days
+    // two days' worth may.
+    let again = started_after(&wrong, 0, 30).await;
+    assert_eq!(again.left().await, 401 - 26 + 1);
+    again.runs(23).await;
+    assert_eq!(again.left().await, 376);
+    again.runs(1).await;
+    assert_eq!(again.left().await, 376 - 24 + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_runs_on_prunes_by_the_time_that_passes() {
+    let before = world(AuditConfig::default());
+    before.audit.resume().await.expect("resumed");
+    append(&before, 20).await;
+    // It was off for a day longer than records are kept.
+    let world = started_after(&before, 31, 30).await;
+    assert_eq!(world.left().await, 20);
+    world.runs(30 * 24 - 1).await;
+    assert_eq!(world.left().await, 20);
+    world.runs(2).await;
+    // All of them but the last, to which the record of the pruning is chained.
+    assert_eq!(world.left().await, 2);
+}
