@@ -344,7 +344,12 @@ impl Registry {
         after: &mut Head,
     ) -> Result<(), Error> {
         let store = &self.inner.store;
-        let before = store.get(&HEADS, key)?.map(|stored| stored.value);
+        // A head with claims has no older ones to add, which spares the read.
+        let before = if after.has_claims {
+            None
+        } else {
+            store.get(&HEADS, key)?.map(|stored| stored.value)
+        };
         let first = before.filter(|head| !head.has_claims && head.active.is_some());
         let owned = first.as_ref().map_or_else(Vec::new, names);
         after.has_claims = true;
