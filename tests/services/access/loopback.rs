@@ -86,6 +86,43 @@ async fn another_user_of_the_machine_may_do_nothing_where_nobody_signs_in() {
     );
 }
 
+/// An address of this machine that is not of its loopback network, by which a packet would leave.
+#[cfg(target_os = "linux")]
+fn outer_address() -> Option<std::net::IpAddr> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    // Nothing is sent: it is a network for documentation.
+    socket.connect("192.0.2.1:9").ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_loopback() && !address.is_unspecified()).then_some(address)
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn another_user_who_calls_from_another_address_of_the_machine_may_do_nothing_either() {
+    let server = Server::start();
+    // Of a machine without one, nobody calls from there.
+    let Some(address) = outer_address() else {
+        return;
+    };
+    let port = server.url.rsplit(':').next().expect("a port");
+    let script = format!(
+        "import socket\ns = socket.create_connection(('127.0.0.1', {port}), source_address=('{address}', 0))\n\
+         s.sendall(b'GET /api/v1/skills HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n')\n\
+         print(s.recv(64).split()[1].decode())"
+    );
+    let answered = |command: Option<Command>| {
+        let output = command?.current_dir("/").output().expect("an answer");
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let mut own = Command::new("python3");
+    own.args(["-c", &script]);
+    assert_eq!(answered(Some(own)).as_deref(), Some("200"), "the owner");
+    let Some(status) = answered(as_another_user(&format!("python3 -c \"{script}\""))) else {
+        return testing::skip("commands of another user, as root or by sudo");
+    };
+    assert_eq!(status, "403");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_user_of_the_machine_may_call_where_the_operator_says_so() {
     let server = Server::with(&[], "access:\n  loopback: anyone\n");

@@ -76,7 +76,7 @@ impl Tools {
 
     /// Whether a call may mean the tool of this name. One that passes for a tool of the server's
     /// gets no call but those that spell its own name.
-    fn is_meant(&self, skill: &SkillId, name: &ToolName, spelled: &str) -> bool {
+    pub(super) fn is_meant(&self, skill: &SkillId, name: &ToolName, spelled: &str) -> bool {
         skill.is_builtin() || name.as_str() == spelled || !self.registry.is_imitation(name.as_str())
     }
 

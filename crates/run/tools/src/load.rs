@@ -323,7 +323,8 @@ impl Tools {
             .version(&head, &VersionSelector::Active)
             .ok()?;
         let (name, _) = find_tool(&version.skill.tool_configs, tool)?;
-        Some(self.not_loaded(name.as_str(), &head))
+        let is_meant = self.is_meant(&head.id, &name, tool);
+        is_meant.then(|| self.not_loaded(name.as_str(), &head))
     }
 
     /// Returns the skills of a session, and their status.
