@@ -23,16 +23,19 @@ impl Actions {
         Action::ALL.iter().copied().collect()
     }
 
-    /// Returns those of a name: of an action, or of a role.
+    /// Returns those of a name: of an action, or of a role. None: nothing has that name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        let role = name.parse::<Role>().ok().map(Role::actions);
+        role.or_else(|| Some(Self::from_iter([name.parse::<Action>().ok()?])))
+    }
+
+    /// Returns those of a name that a person wrote.
     ///
     /// # Errors
     /// Nothing has that name; the message says what may be meant.
     pub fn named(name: &str) -> Result<Self, String> {
-        if let Ok(role) = name.parse::<Role>() {
-            return Ok(role.actions());
-        }
-        let action = name.parse::<Action>();
-        action.map(|action| Self::from_iter([action])).map_err(|_| {
+        Self::of_name(name).ok_or_else(|| {
             let actions = Action::ALL.iter().map(|it| ("action", it.name()));
             let roles = Role::ALL.iter().map(|it| ("role", it.name()));
             let near = actions.chain(roles).map(|(kind, known)| {

@@ -163,9 +163,10 @@ impl handlers::Access for AccessService {
             name,
             expires_in_days,
         } = request.into_inner();
-        let expires_at = expiry(self.clock.now(), expires_in_days)?;
+        let now = self.clock.now();
+        let expires_at = expiry(now, expires_in_days)?;
         let secret = random_secret()?;
-        let token = self.tokens.rotate(&name, &secret, expires_at).await;
+        let token = self.tokens.rotate(&name, &secret, expires_at, now).await;
         Ok(Response::new(v1::RotateTokenResponse {
             token: secret.reveal(),
             info: Some(info(token?)),

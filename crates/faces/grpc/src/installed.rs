@@ -26,7 +26,10 @@ impl Installs {
             return Self(None);
         };
         let keys = installer.installed_keys().await;
-        // No reason to refuse a search: `ListInstalled` has the error.
+        // No reason to refuse a search, which says of no skill then whether it is installed.
+        if let Err(error) = &keys {
+            tracing::warn!(%error, "what is installed on this machine cannot be read");
+        }
         Self(keys.ok())
     }
 

@@ -162,5 +162,5 @@ fn scopes(claims: &Claims) -> Vec<String> {
 
 /// Returns the actions of a scope, which is named like an action or a role.
 fn actions(scope: &str) -> Actions {
-    Actions::named(scope).unwrap_or_default()
+    Actions::of_name(scope).unwrap_or_default()
 }

@@ -203,7 +203,7 @@ proptest! {
                     }
                     Step::Rotate(text) => {
                         let (name, secret) = (format!("t{}", text / 2), secret(text));
-                        let turned = tokens.rotate(&name, &secret, None).await;
+                        let turned = tokens.rotate(&name, &secret, None, NOW).await;
                         assert!(matches!(turned, Ok(_) | Err(Error::NotFound { .. })), "{turned:?}");
                     }
                     Step::Revoke(name) => {
@@ -358,7 +358,7 @@ async fn two_servers_on_a_store_give_a_name_once_and_bring_nothing_back() {
     one.revoke("ci").await.expect("revoked");
     // What the other one remembers of the token, it neither writes nor rotates.
     other.write_uses().await.expect("nothing to write");
-    let rotated = other.rotate("ci", &secret(2), None).await;
+    let rotated = other.rotate("ci", &secret(2), None, NOW).await;
     assert!(matches!(rotated, Err(Error::NotFound { .. })));
     assert_eq!(Tokens::open(store).expect("tokens").list(), []);
 }
@@ -375,7 +375,7 @@ async fn a_rotated_token_is_the_same_caller_by_its_new_text_alone() {
     let later = at + SignedDuration::from_hours(24);
     for (byte, asked, expires_at) in [(2, None, at), (3, Some(later), later)] {
         let rotated = tokens
-            .rotate("ci", &secret(byte), asked)
+            .rotate("ci", &secret(byte), asked, NOW)
             .await
             .expect("rotated");
         assert_eq!(rotated.expires_at, Some(expires_at));
@@ -392,8 +392,16 @@ async fn a_rotated_token_is_the_same_caller_by_its_new_text_alone() {
             assert!(!caller.ended.is_cancelled());
         }
     }
-    let none = tokens.rotate("other", &secret(4), None).await;
+    let none = tokens.rotate("other", &secret(4), None, NOW).await;
     assert!(matches!(none, Err(Error::NotFound { .. })));
+    // One that has expired gets no text that would be refused at its first use.
+    let late = tokens.rotate("ci", &secret(4), None, later).await;
+    let field = match late {
+        Err(Error::Parameter { field, .. }) => field,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(field, "expires_in_days");
+    tokens.recognize(&secret(3), NOW).expect("the text before");
 }
 
 #[tokio::test]

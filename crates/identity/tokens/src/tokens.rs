@@ -293,15 +293,26 @@ impl Tokens {
     /// before ends.
     ///
     /// # Errors
-    /// There is none of this name, or the store cannot be written.
+    /// There is none of this name, it would have expired already, or the store cannot be written.
     pub async fn rotate(
         &self,
         name: &str,
         secret: &Secret,
         expires_at: Option<Timestamp>,
+        now: Timestamp,
     ) -> Result<Token, Error> {
         let (this, name, digest) = (self.clone(), name.to_owned(), secret.digest());
         let rotate = async move {
+            let known = this.0.known.load_full();
+            let known = known.by_name.get(&name).map(|entry| &entry.stored.value);
+            let ends = expires_at.or_else(|| known?.expires_at);
+            if ends.is_some_and(|ends| ends <= now) {
+                return Err(Error::Parameter {
+                    field: "expires_in_days",
+                    message: "the token has expired: say for how many days its new text holds"
+                        .to_owned(),
+                });
+            }
             let with = |token: Token| Token {
                 digest,
                 expires_at: expires_at.or(token.expires_at),

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 
 use super::{Error, Installer, budget, worse};
+use executor::{Kind, Stop};
 use install::{Placed, Status};
 use model::{SkillKey, VersionSelector, shown};
 use registry::Head;
@@ -61,11 +62,14 @@ impl Installer {
     /// # Errors
     /// A record cannot be read.
     pub async fn installed_keys(&self) -> Result<HashSet<SkillKey>, Error> {
-        self.run(|this, _| {
+        let this = self.clone();
+        let read = move |_: &Stop| {
             let placed = this.placed()?.into_iter();
             Ok(placed.map(|placed| placed.record.id.key()).collect())
-        })
-        .await
+        };
+        // Before a search or a read of a skill: not in the queue of archives and installs.
+        let executor = self.registry.executor();
+        executor.run_fallible(Kind::Read, read).await
     }
 
     /// Lists installed skills by id; with their health, and with newer versions, on request.

@@ -16,8 +16,6 @@ const SOURCES: [&str; 3] = ["secret-store", "secret-config", "secret-env"];
 const SINKS: [&str; 2] = ["send", "name-channel"];
 /// The most lines between the name and the sink of one call.
 const MAX_CALL_LINES: u32 = 4;
-/// The most names that are followed in a file.
-const MAX_NAMES: usize = 64;
 /// Passes over a file: a function may be called above its body.
 const PASS_COUNT: usize = 2;
 /// The program of lines that are in no fence.
@@ -99,7 +97,8 @@ pub(crate) fn flows(
 /// The names that hold what was read, and where a line is.
 #[derive(Default)]
 struct Names<'a> {
-    held: FxHashSet<&'a str>,
+    /// Each with its program: names of one fence mean nothing in the next.
+    held: FxHashSet<(u32, &'a str)>,
     /// The program that the lines are of: the block of a fence, or [`OWN_LINES_ID`].
     unit: u32,
     /// The function that the lines are in.
@@ -110,10 +109,6 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn enter(&mut self, unit: u32) {
-        // Names of one fence mean nothing in the next; those of the file's own lines stay.
-        if unit != OWN_LINES_ID {
-            self.held.clear();
-        }
         self.unit = unit;
         (self.function, self.open) = (None, None);
     }
@@ -123,7 +118,7 @@ impl<'a> Names<'a> {
         if self.held.is_empty() {
             return None;
         }
-        let mut words = words(text).filter(|(_, word)| self.held.contains(word));
+        let mut words = words(text).filter(|(_, word)| self.held.contains(&(self.unit, *word)));
         words.next().map(|(at, word)| (at, at + word.len()))
     }
 
@@ -136,9 +131,7 @@ impl<'a> Names<'a> {
             .rsplit_once(" as ")
             .and_then(|(_, name)| first_word(name));
         for name in [named, bound].into_iter().flatten() {
-            if self.held.len() < MAX_NAMES {
-                self.held.insert(name);
-            }
+            self.held.insert((self.unit, name));
         }
     }
 

@@ -17,8 +17,9 @@ const UNASKED: &[&str] = &[
 
 /// Keys of settings below which a `command` is started by the agent's host.
 const STARTED: &[&str] = &["hooks", "mcpServers", "mcp_servers", "servers"];
-/// The most commands of one file; it is judged by its text as well.
-const MAX_COMMANDS: usize = 200;
+/// The most commands of one file whose lines are looked for, as each takes a pass over the text. The
+/// others are judged as well, and reported for the first line.
+const MAX_LOCATED_COMMANDS: usize = 200;
 
 /// A command that nobody asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +38,9 @@ pub(crate) fn unasked(path: &str, text: &str) -> Vec<Command> {
         .rsplit_once('.')
         .is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json"));
     let is_settings = || {
-        STARTED
-            .iter()
-            .any(|key| text.contains(&format!("\"{key}\"")))
+        // A host reads a key with escapes as what it is.
+        let is_there = |key: &&str| text.contains(&format!("\"{key}\""));
+        text.contains("\\u") || STARTED.iter().any(is_there)
     };
     if !is_json || !(is_package || is_settings()) {
         return Vec::new();
@@ -81,11 +82,14 @@ fn started(value: &Value, is_below: bool, text: &str, found: &mut Vec<Command>) 
             })
             .collect();
         // The longest is the least likely to stand elsewhere.
-        if let Some(longest) = words.iter().max_by_key(|word| word.len())
-            && found.len() < MAX_COMMANDS
-        {
+        if let Some(longest) = words.iter().max_by_key(|word| word.len()) {
+            let is_located = found.len() < MAX_LOCATED_COMMANDS;
             found.push(Command {
-                line: line_of(text, longest),
+                line: if is_located {
+                    line_of(text, longest)
+                } else {
+                    1
+                },
                 text: words.join(" "),
                 scope: LineScope::UNASKED,
             });

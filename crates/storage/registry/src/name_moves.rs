@@ -35,7 +35,8 @@ impl Registry {
     ) -> Result<NameMoved, Error> {
         let name = name.to_lowercase();
         let digest = Digest::of(name.as_bytes());
-        let _queue = self.lock(&to.unwrap_or(from).key()).await;
+        // The holder's: of two gifts of one name the second finds that it has moved.
+        let _queue = self.lock(&from.key()).await;
         self.write(caller, || {
             let catalog = self.catalog();
             let holder = catalog.holder(&name).cloned();
@@ -102,7 +103,12 @@ impl Registry {
     /// # Errors
     /// The store cannot be written.
     pub async fn claim_again(&self, namespace: &str, caller: &Caller) -> Result<(), Error> {
-        let shared = self.inner.catalog.load().names_before_others(namespace);
+        let audience = self.inner.policy.audience.as_ref();
+        let also_sees = |one: &SkillId, other: &SkillId| {
+            audience.is_none_or(|audience| audience.also_sees(one, other))
+        };
+        let catalog = self.inner.catalog.load_full();
+        let shared = catalog.names_before_others(namespace, also_sees);
         for (id, name) in shared {
             let at = (id.key(), Digest::of(name.as_bytes()));
             let claim = Claim {

@@ -106,9 +106,11 @@ impl Catalog {
     /// Returns the error for a name or id without a skill.
     #[must_use]
     pub fn not_found(&self, asked: &str) -> Error {
-        let holder = self.spelled(asked).and_then(|name| self.holder(&name));
-        let has_others = !self.some_named(asked).is_empty();
-        if let Some(holder) = holder.filter(|head| head.deleted && has_others) {
+        let name = self.spelled(asked);
+        let holder = name.as_deref().and_then(|name| self.holder(name));
+        if let (Some(name), Some(holder)) = (&name, holder.filter(|head| head.deleted))
+            && self.named(name).next().is_some()
+        {
             return NameError::OfDeleted {
                 name: asked.to_owned(),
                 holder: holder.id.clone(),

@@ -252,8 +252,13 @@ impl Catalog {
         self.any(&first.key).filter(|_| is_held)
     }
 
-    /// Returns the claims of the skills of a namespace that come before one of a skill elsewhere.
-    pub(super) fn names_before_others(&self, namespace: &str) -> Vec<(SkillId, String)> {
+    /// Returns the claims of the skills of a namespace that come before one of a skill elsewhere which
+    /// somebody sees who does not see them. `also_sees`: all who see the one skill see the other.
+    pub(super) fn names_before_others(
+        &self,
+        namespace: &str,
+        also_sees: impl Fn(&SkillId, &SkillId) -> bool,
+    ) -> Vec<(SkillId, String)> {
         let prefix = format!("{}/", namespace.to_ascii_lowercase());
         let is_inside = |key: &SkillKey| key.as_str().starts_with(&prefix);
         let first = SkillKey::from_stored(&prefix);
@@ -265,7 +270,14 @@ impl Catalog {
         let is_before = |head: &Head, name: &str| {
             let place = self.place(head, name);
             let skills = self.names.get(name);
-            skills.is_some_and(|skills| skills.range(place..).any(|other| !is_inside(&other.key)))
+            let takes = |other: &Place| {
+                let other = self.any(&other.key);
+                other.is_some_and(|other| !also_sees(&other.id, &head.id))
+            };
+            let mut others = skills
+                .into_iter()
+                .flat_map(|skills| skills.range(place.clone()..));
+            others.any(|other| !is_inside(&other.key) && takes(other))
         };
         claims
             .filter(|(head, name)| is_before(head, name))

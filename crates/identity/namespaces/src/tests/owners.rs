@@ -295,3 +295,21 @@ async fn a_namespace_that_more_callers_see_takes_no_name_from_a_skill_that_they_
         .widens("shown/b", &change, &administrator());
     assert!(!narrower.expect("may"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_that_is_shown_to_more_keeps_its_names_where_nobody_knew_another_holder() {
+    let world = World::new("{}");
+    let (ada, eve) = (Principal::token("ada"), Principal::token("eve"));
+    for namespace in ["inner/a", "inner/b"] {
+        world.visibility(namespace, Visibility::Internal).await;
+    }
+    world.publish("inner/a/desk", &ada).await;
+    world.publish("inner/b/desk", &eve).await;
+    // Whoever sees the second sees the first, and those to whom the first is shown see no second.
+    let by = registry::Caller::new(ada);
+    let again = world.registry.claim_again("inner/a", &by);
+    again.await.expect("nothing to claim");
+    let catalog = world.registry.catalog();
+    let holder = catalog.holder("desk").map(|head| head.id.to_string());
+    assert_eq!(holder.as_deref(), Some("inner/a/desk"));
+}

@@ -47,6 +47,26 @@ async fn a_short_name_stays_with_the_first_skill_that_had_it() {
     assert_eq!([short(ACME), short(GUEST)], ["refunds", GUEST]);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_two_gifts_of_one_name_at_once_one_finds_that_it_has_moved() {
+    for _ in 0..20 {
+        let world = World::both().await;
+        world.published("zzz/third/refunds", &text("", "too")).await;
+        let (one, other) = tokio::join!(
+            world.give(ACME, Some(GUEST)),
+            world.give(ACME, Some("zzz/third/refunds"))
+        );
+        let given = [&one, &other].map(|it| it.as_ref().ok().and_then(|it| it.to.as_ref()));
+        let given: Vec<_> = given
+            .into_iter()
+            .flatten()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(given.len(), 1, "{one:?} {other:?}");
+        assert_eq!(world.holder().as_ref(), given.first());
+    }
+}
+
 #[tokio::test]
 async fn the_name_of_a_withdrawn_a_blocked_or_a_deleted_skill_is_reserved() {
     let (ours, by) = (skill(ACME), caller(""));
